@@ -1,0 +1,149 @@
+// Package reports is what came out of a run: Result, which is verdict.json, and its forms for people and for CI.
+package reports
+
+import (
+	"time"
+
+	"fencepost.dev/history"
+	"fencepost.dev/models"
+)
+
+// Schema names the version of verdict.json. docs/verdict.schema.json describes it.
+const Schema = "fencepost.dev/verdict/1"
+
+// Result is verdict.json: all that a run concluded. Every other report is made from it and the recorded history.
+type Result struct {
+	Schema   string    `json:"schema"`
+	Run      string    `json:"run"` // the run's id
+	Scenario string    `json:"scenario"`
+	Summary  string    `json:"summary"`
+	Subject  string    `json:"subject"`
+	Seed     uint64    `json:"seed"`
+	Started  time.Time `json:"started"`
+	Elapsed  float64   `json:"elapsed_s"`
+
+	Verdict        models.Verdict `json:"verdict"`
+	Expected       string         `json:"expected"` // "pass" or "violation"
+	ExpectedChecks ExpectedChecks `json:"expected_checks"`
+	AsExpected     bool           `json:"as_expected"`
+	// Reasons say why it is not as expected, or proves nothing: one sentence each.
+	Reasons  []string `json:"reasons,omitempty"`
+	CutShort bool     `json:"cut_short,omitempty"` // interrupted, or its runner died
+
+	Checks     []Check             `json:"checks"`
+	Coverage   map[string]Coverage `json:"coverage"`
+	Thresholds []Threshold         `json:"thresholds"`
+	Load       Load                `json:"load"`
+	Faults     []history.Event     `json:"faults"`
+	Stalls     []history.Event     `json:"stalls"`
+
+	Environment Environment `json:"environment"`
+	Command     string      `json:"command"` // reproduces the run
+
+	// Explains is the scenario's own explanation, Markdown.
+	Explains string `json:"explains,omitempty"`
+	Pair     string `json:"pair,omitempty"`
+}
+
+// ExpectedChecks are those that must, and those that may, show a violation.
+type ExpectedChecks struct {
+	Must []string `json:"must"`
+	May  []string `json:"may"`
+}
+
+// Check is one check's answer.
+type Check struct {
+	Name     string          `json:"name"`
+	About    string          `json:"about,omitempty"`
+	Verdict  models.Verdict  `json:"verdict"`
+	Severity models.Severity `json:"severity"` // "" unless the check is linearizable and found something
+	Reason   string          `json:"reason,omitempty"`
+	Decided  int             `json:"decided"`
+	Findings []Finding       `json:"findings"`
+	More     int             `json:"more_findings,omitempty"`
+}
+
+// Finding is one thing that is wrong, with its witness.
+type Finding struct {
+	Summary    string          `json:"summary"`
+	Severity   models.Severity `json:"severity,omitempty"`
+	Key        string          `json:"key"`
+	At         int64           `json:"at_ns"`
+	Operations []Operation     `json:"operations"`
+}
+
+// Operation is one operation of a witness, with names instead of numbers.
+type Operation struct {
+	Kind      string `json:"kind"`
+	Primitive string `json:"primitive"`
+	Client    string `json:"client"`
+	Call      int64  `json:"call_ns"`
+	Return    int64  `json:"return_ns"`
+	Outcome   string `json:"outcome"`
+	Key       string `json:"key"`
+	Error     string `json:"error,omitempty"`
+	Synthetic bool   `json:"synthetic,omitempty"`
+	// Fields are the kind's own, by their names in docs/history.md: token, ttl_ns, grant, generation, version, sequence, …
+	Fields map[string]int64 `json:"fields,omitempty"`
+	Note   string           `json:"note,omitempty"`
+}
+
+// Coverage is the least that must have happened and what did.
+type Coverage struct {
+	Need int64 `json:"need"`
+	Got  int64 `json:"got"`
+}
+
+// Threshold is one bound and how the run stood to it.
+type Threshold struct {
+	Metric string  `json:"metric"`
+	Want   string  `json:"want"` // as written
+	Got    float64 `json:"got"`
+	Unit   string  `json:"unit"` // "s", "share", "per_s"
+	Met    bool    `json:"met"`
+}
+
+// Load is what was asked of the subject and what it did.
+type Load struct {
+	Operations int64   `json:"operations"`
+	Errors     int64   `json:"errors"` // failed and unknown
+	Offered    float64 `json:"offered_per_s"`
+	Achieved   float64 `json:"achieved_per_s"`
+	// Unstarted counts arrivals that were still waiting for a free client when load ended.
+	Unstarted int64              `json:"unstarted,omitempty"`
+	Latency   map[string]Latency `json:"latency_us"`
+}
+
+// Latency summarizes one kind of operation, in microseconds, from when each was due.
+type Latency struct {
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
+	Count int64   `json:"count"`
+}
+
+// Environment is where it ran.
+type Environment struct {
+	Version  string            `json:"version"` // of Fencepost
+	OS       string            `json:"os"`
+	Arch     string            `json:"arch"`
+	CPUs     int               `json:"cpus"`
+	Kernel   string            `json:"kernel,omitempty"`
+	Go       string            `json:"go"`
+	Provider map[string]string `json:"provider"` // by store
+	Topology map[string]string `json:"topology"` // by store
+	Servers  map[string]string `json:"servers"`  // by store: what it says it is
+	Workers  []Worker          `json:"workers"`
+}
+
+// Worker is one incarnation of a worker and how well its clock is known.
+type Worker struct {
+	Name        string `json:"name"`
+	Incarnation int    `json:"incarnation"`
+	Machine     string `json:"machine"`
+	ClockError  int64  `json:"clock_error_ns"`
+	SameClock   bool   `json:"same_clock"` // proven to share the coordinator's clock
+	Died        bool   `json:"died,omitempty"`
+}
