@@ -13,68 +13,85 @@ import (
 
 // Kind is one sort of workload.
 type Kind struct {
-	Name      string // "critical-section"
-	Primitive string // of the subjects it drives: "lock"; what may stand in for it, such as lease, is in Accepts
-	Accepts   []string
-	Summary   string
-	Points    []string // where a client can be caught
+	Name       string   // "critical-section"
+	Primitives []string // of the subjects it can drive: "lock", "lease"
+	Summary    string
+	Points     []string // where a client can be caught, besides the subject's own points
 	// Parameters gives a pointer to a fresh struct with defaults: its yaml tags are the scenario's fields, and its
 	// Validate() error, if it has one, judges them.
 	Parameters func() any
-	// New makes the workload of one worker. subject is what the subject's New returned.
+	// New makes the workload of one worker. subject is what the subject's New returned; parameters is a pointer from
+	// Parameters, decoded.
 	New func(subject any, parameters any, env Env) (Workload, error)
 	// Fenced says whether the witness enforces tokens under these parameters.
 	Fenced func(parameters any) bool
+	// Leftover bounds how long a turn may still run after its arrival, contention aside: what to wait for at the end.
+	Leftover func(parameters any) time.Duration
 }
 
-// Workload is what the clients of one worker do.
+// Workload is what the clients of one worker do. Its methods are called concurrently, by one goroutine per client.
 type Workload interface {
-	// Turn is one arrival: a whole critical section, a whole request. It is called by one goroutine per client; c.Due is
-	// when it was due, which its first operation's latency counts from. It returns when the turn is over, whatever came of
-	// it, and early when ctx ends.
+	// Turn is one arrival: a whole critical section, a whole request. It returns when the turn is over, whatever came of it.
+	// When ctx ends it makes no further call.
 	Turn(ctx context.Context, c *Client)
 }
 
-// Env is what workloads of a worker share.
-type Env struct {
-	Register witness.Register
-	Point    func(ctx context.Context, c *Client, name string) // see Client.Point
-	Log      *slog.Logger
+// Finisher is a Workload that takes final reads: one client calls Final after load has ended, every fault is undone and
+// the system has settled.
+type Finisher interface {
+	Final(ctx context.Context, c *Client)
 }
 
-// Client is one simulated client: it has one operation in flight.
+// Env is what the clients of a worker share.
+type Env struct {
+	Register witness.Register
+	// Point is where the workload can be caught. It returns at once unless a trap is armed for that name. If one is, it
+	// announces the client and returns when the fault is in force, or after a second; at RequestInFlight it announces and
+	// doesn't wait.
+	Point func(ctx context.Context, c *Client, name string)
+	Log   *slog.Logger
+}
+
+// RequestInFlight is the point at which a client is about to send a request: a trap there doesn't hold the client back.
+const RequestInFlight = "request-in-flight"
+
+// Client is one simulated client: it has one operation in flight. It belongs to the goroutine that runs its turns.
 type Client struct {
-	Process uint16 // this incarnation of the worker
-	Number  uint16
+	Process uint16     // this incarnation of the worker, as in history.Names.Workers
+	Number  uint16     // within the worker, from 0
 	Rand    *rand.Rand // seeded by run, process and client
-	Recorder
-	// Due is when the present turn was due, ns since the run's epoch; 0 in a closed loop.
-	Due int64
+	// Now is the clock that the client's own code reads, to look whether its lock still holds. Faults may skew it; the
+	// history's clock is another.
+	Now func() time.Time
 	// Grant is the grant that the client works under, for traps to tell; 0 if none.
 	Grant history.GrantID
-	// Now is the clock that the client's own code reads (to look whether its lock still holds): skewed by faults.
-	Now      func() time.Time
-	sequence uint32
+	Recorder
+
+	grants uint32
+}
+
+// Recorder is where one client's operations go.
+type Recorder interface {
+	// Key and Error intern a string; a nil error is 0.
+	Key(name string) uint32
+	Error(err error) uint16
+	// Begin stamps the client and Call on the operation and commits it. The request must not be sent before it returns.
+	Begin(op *history.Operation) history.Slot
+	// End stamps Return, completes the operation and counts its latency: that of a turn's first operation from when the turn
+	// was due.
+	End(slot history.Slot, op *history.Operation)
 }
 
 // NextGrant names the client's next grant.
 func (c *Client) NextGrant() history.GrantID {
-	c.sequence++
-	return history.NewGrantID(c.Process, c.Number, c.sequence)
-}
-
-// Recorder is where a client's operations go. Begin stamps Call, commits the slot, and starts the latency clock; End stamps
-// Return, completes the slot and counts the operation's latency.
-type Recorder interface {
-	// Key and Error intern a string. They are safe to call concurrently.
-	Key(name string) uint32
-	Error(err error) uint16
-	Begin(op *history.Operation) history.Slot
-	End(slot history.Slot, op *history.Operation)
+	c.grants++
+	return history.NewGrantID(c.Process, c.Number, c.grants)
 }
 
 // kinds is the table of workloads: a new one is a file of its own and a line here.
-var kinds = []Kind{}
+var kinds = []Kind{
+	criticalSection,
+}
 
 // All lists the kinds.
 func All() []Kind { return kinds }
@@ -87,4 +104,19 @@ func Find(name string) (Kind, bool) {
 		}
 	}
 	return Kind{}, false
+}
+
+// sleep waits for d or until ctx ends, and reports whether it was d.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
