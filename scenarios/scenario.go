@@ -117,6 +117,7 @@ type Threshold struct {
 	// Below and Above are in the metric's unit: a share for errors, seconds for latencies, operations per second for rates.
 	Below   *float64 `json:"below,omitempty"`
 	Above   *float64 `json:"above,omitempty"`
+	Unit    Unit     `json:"unit"`
 	Outside string   `json:"outside,omitempty"` // "faults": time under fault does not count
 	Text    string   `json:"text"`              // as people write it, for reports: "below 50ms outside faults"
 }
