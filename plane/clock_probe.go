@@ -1,0 +1,129 @@
+package plane
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// interval is where the offset between the run's clock and time since base provably was, as of at (ns since base).
+type interval struct {
+	lo, hi int64
+	at     int64
+}
+
+func (i interval) middle() int64 { return i.lo + (i.hi-i.lo)/2 }
+
+// as is where the offset can be at t, given how far the clocks can have drifted apart since.
+func (i interval) as(t int64) interval {
+	d := int64(math.Ceil(drift * math.Abs(float64(t-i.at))))
+	return interval{i.lo - d, i.hi + d, t}
+}
+
+// meet is what both allow, as of the later one. None means that a clock drifted by more than we believe possible, or stood
+// still while its machine slept.
+func (i interval) meet(j interval) (interval, bool) {
+	at := max(i.at, j.at)
+	i, j = i.as(at), j.as(at)
+	m := interval{max(i.lo, j.lo), min(i.hi, j.hi), at}
+	return m, m.lo <= m.hi
+}
+
+// from is how far an offset o can be from the true one.
+func (i interval) from(o int64) int64 { return max(i.hi-o, o-i.lo, 0) }
+
+// Serve answers the probes of processes that don't share the coordinator's clock.
+func (c *Clock) Serve(conn *Conn) (cancel func(), err error) {
+	return conn.Serve(probeSubject, func(context.Context, Message) (any, error) { return c.Now(), nil })
+}
+
+// Keep probes on through the run and follows what it learns, until ctx ends. On a shared clock there is nothing to do, and it
+// returns at once. Probes that fail are left out: the error then grows with the age of the last.
+func (c *Clock) Keep(ctx context.Context, conn *Conn) {
+	if c.same {
+		return
+	}
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if seen, err := c.probe(ctx, conn, keepProbes); err == nil {
+				c.revise(seen)
+			}
+		}
+	}
+}
+
+// probe asks the coordinator's time n times and gives what all of the answers allow. Some may fail; all failing is an error.
+func (c *Clock) probe(ctx context.Context, conn *Conn, n int) (interval, error) {
+	var seen interval
+	var failed error
+	got := false
+	for range n {
+		one, err := c.probeOnce(ctx, conn)
+		if err != nil {
+			failed = err
+			if ctx.Err() != nil || !conn.Connected() {
+				break
+			}
+			continue
+		}
+		if both, ok := seen.meet(one); got && ok {
+			seen = both
+		} else {
+			seen = one
+		}
+		got = true
+	}
+	if !got {
+		return interval{}, failed
+	}
+	return seen, nil
+}
+
+func (c *Clock) probeOnce(ctx context.Context, conn *Conn) (interval, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var t int64
+	sent := c.own()
+	if err := conn.Request(ctx, probeSubject, nil, &t); err != nil {
+		return interval{}, err
+	}
+	answered := c.own()
+	return interval{lo: t - answered, hi: t - sent, at: answered}, nil
+}
+
+// revise takes in a new measurement: first what it says of the times told so far, then the offset from now on.
+func (c *Clock) revise(seen interval) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.own()
+	c.foldIn(now)
+	known, ok := c.known.meet(seen)
+	if !ok {
+		// Believe the new one, and admit that what was told since the last was wrong by as much as that.
+		known = seen
+	}
+	c.known = known.as(now)
+	old := c.line.Load()
+	offset := old.offsetAt(now)
+	c.worst = max(c.worst, c.known.from(offset))
+	// Reach the middle by about the next probe, without running backwards.
+	way := float64(c.known.middle() - offset)
+	span := max(float64(probeEvery), math.Abs(way)/maxBend)
+	c.line.Store(&line{from: now, until: now + int64(span), offset: offset, bend: way / span})
+}
+
+// foldIn takes into the worst error that of the present line up to now. Both the line and the interval's edges are straight
+// between its bends, so the greatest distance is at a bend or at an end. mu is held.
+func (c *Clock) foldIn(now int64) {
+	l := c.line.Load()
+	for _, t := range []int64{l.from, min(l.until, now), now} {
+		if t >= c.known.at {
+			c.worst = max(c.worst, c.known.as(t).from(l.offsetAt(t)))
+		}
+	}
+}
