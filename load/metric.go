@@ -1,0 +1,95 @@
+package load
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Metric is something a run is measured by: what thresholds bound, and objectives.
+//
+//	errors          share of operations that failed or are unknown
+//	refused         share of operations that were refused
+//	rate            answered operations (ok and refused) per second
+//	p50 p99 p99.9 p999 max mean   latency from when each operation was due
+//	acquire p99     any of these for one kind of operation
+type Metric struct {
+	Kind     string // of operation; empty: all
+	Stat     Stat
+	Quantile float64 // of a Percentile: 0.99
+}
+
+// Stat is what is computed.
+type Stat uint8
+
+const (
+	Errors Stat = iota
+	Refused
+	Rate
+	Percentile
+	Max
+	Mean
+)
+
+var stats = map[string]Stat{"errors": Errors, "refused": Refused, "rate": Rate, "max": Max, "mean": Mean}
+
+// Unit is what a metric is measured in: "share", "s" or "per_s".
+func (m Metric) Unit() string {
+	switch m.Stat {
+	case Errors, Refused:
+		return "share"
+	case Rate:
+		return "per_s"
+	}
+	return "s"
+}
+
+func (m Metric) String() string {
+	name := ""
+	for word, stat := range stats {
+		if stat == m.Stat {
+			name = word
+		}
+	}
+	if m.Stat == Percentile {
+		name = "p" + strconv.FormatFloat(m.Quantile*100, 'g', 10, 64)
+	}
+	return strings.TrimSpace(m.Kind + " " + name)
+}
+
+var percentile = regexp.MustCompile(`^p(\d{1,2})(?:\.?(\d{1,6}))?$`)
+var operation = regexp.MustCompile(`^[a-z][a-z-]*$`)
+
+// ParseMetric reads an expression such as "errors", "p99" or "acquire p99.9". It doesn't know which kinds of operation there
+// are.
+func ParseMetric(expression string) (Metric, error) {
+	words := strings.Fields(expression)
+	var m Metric
+	bad := fmt.Errorf("%q is not a metric; write errors, refused, rate, max, mean or a percentile such as p99, "+
+		"with a kind of operation before it or none: \"acquire p99\"", expression)
+	switch len(words) {
+	case 2:
+		if m.Kind = words[0]; !operation.MatchString(m.Kind) {
+			return Metric{}, bad
+		}
+	case 1:
+	default:
+		return Metric{}, bad
+	}
+	word := words[len(words)-1]
+	if stat, ok := stats[word]; ok {
+		m.Stat = stat
+		return m, nil
+	}
+	digits := percentile.FindStringSubmatch(word)
+	if digits == nil {
+		return Metric{}, bad
+	}
+	percent, err := strconv.ParseFloat(digits[1]+"."+digits[2], 64)
+	if err != nil || percent <= 0 {
+		return Metric{}, bad
+	}
+	m.Stat, m.Quantile = Percentile, percent/100
+	return m, nil
+}
