@@ -200,16 +200,25 @@ func awaitKilled(group int) error {
 	return nil
 }
 
-// endMarked kills whatever carries a journal's mark, again until nothing does: one that forks may be a step ahead.
+// endMarked kills whatever carries a journal's mark, until it has found nothing twice: one that forks may be a step ahead,
+// and one that is executing a program has no environment for a moment.
 func endMarked(mark string) error {
 	if mark == "" {
 		return nil
 	}
-	for deadline := time.Now().Add(killWait); ; time.Sleep(scanEvery) {
+	empty := 0
+	for deadline := time.Now().Add(killWait); ; time.Sleep(5 * scanEvery) {
 		left, err := marked(markVariable + "=" + mark)
-		if err != nil || len(left) == 0 {
+		if err != nil {
 			return err
 		}
+		if len(left) == 0 {
+			if empty++; empty == 2 {
+				return nil
+			}
+			continue
+		}
+		empty = 0
 		for _, r := range left {
 			_ = syscall.Kill(r.pid, syscall.SIGKILL)
 		}

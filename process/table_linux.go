@@ -141,9 +141,12 @@ func pidSpace() string {
 	return space
 }
 
+// deathSignal is what the kernel sends to our children when we die. Tests of the guard turn it off.
+var deathSignal = syscall.SIGKILL
+
 // ownGroup makes the child the leader of a new group, to be killed when the thread that starts it ends.
 func ownGroup() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: deathSignal}
 }
 
 // awaitExit returns when a child has ended, and leaves it to be reaped.
