@@ -1,0 +1,27 @@
+package subjects
+
+import (
+	"context"
+
+	"fencepost.dev/models"
+	"fencepost.dev/primitives/lock"
+)
+
+func init() {
+	Register(Subject{
+		Name:      "lock/valkey-fenced",
+		Primitive: "lock",
+		Summary:   "the same, and each grant draws an increasing fencing token in the same step",
+		Contract: models.Contract{
+			AfterExpiry: models.Gone, Renews: models.RenewsClient, Refusals: models.Exact, Tokens: true,
+		},
+		Stores: []string{"valkey"},
+		New: func(ctx context.Context, env Env) (any, error) {
+			store, err := openValkey(ctx, env)
+			if err != nil {
+				return nil, err
+			}
+			return newValkeyLock(store, lock.NewFenced(store, lock.Now(env.Now))), nil
+		},
+	})
+}
