@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
 )
 
 // VerdictFile is the name of verdict.json in a results directory.
@@ -98,4 +97,3 @@ func table[V any](items map[string]V) map[string]V {
 	}
 	return items
 }
-

@@ -1,7 +1,13 @@
 package reports
 
 import (
-	"errors"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"time"
 
 	"fencepost.dev/models"
@@ -38,11 +44,105 @@ type Point struct {
 	P99    float64
 }
 
-var errSkeleton = errors.New("reports: not built yet")
+// Names of the files of a results directory that people open.
+const (
+	HTMLFile     = "report.html"
+	MarkdownFile = "report.md"
+	JUnitFile    = "junit.xml"
+)
 
-// Write writes verdict.json, report.html, report.md and junit.xml to a results directory. Each file is there whole or not at
-// all.
-func Write(dir string, m Material) error { return errSkeleton }
+// Write writes verdict.json, report.html, report.md and junit.xml to a results directory, which it makes if it has to. Each
+// file is there whole or not at all; verdict.json comes first.
+func Write(dir string, m Material) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("reports: the results directory can't be made: %w", err)
+	}
+	m.Result = filled(m.Result)
+	var verdict bytes.Buffer
+	if err := Encode(&verdict, &m.Result); err != nil {
+		return err
+	}
+	if err := writeFile(dir, VerdictFile, verdict.Bytes()); err != nil {
+		return err
+	}
+	for key, page := range m.Pages {
+		if err := writeFile(dir, PageFile(key), page); err != nil {
+			return err
+		}
+	}
+	linked := linkedPages(dir, &m.Result)
+	for _, form := range []struct {
+		name   string
+		render func(*Material, map[string]string) ([]byte, error)
+	}{
+		{JUnitFile, renderJUnit},
+		{MarkdownFile, renderMarkdown},
+		{HTMLFile, renderHTML},
+	} {
+		text, err := form.render(&m, linked)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(dir, form.name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// PageFile is the name of the file, beside the report, that Write gives Porcupine's page of a key.
-func PageFile(key string) string { return "porcupine-" + key + ".html" }
+// linkedPages finds Porcupine's pages in a results directory, for the keys of the findings.
+func linkedPages(dir string, r *Result) map[string]string {
+	linked := map[string]string{}
+	for i := range r.Checks {
+		for j := range r.Checks[i].Findings {
+			key := r.Checks[i].Findings[j].Key
+			if _, known := linked[key]; known {
+				continue
+			}
+			name := PageFile(key)
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+				linked[key] = name
+			}
+		}
+	}
+	return linked
+}
+
+var unsafeInFile = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// PageFile is the name of the file, beside the report, that Write gives Porcupine's page of a key. Keys that can't be part of
+// a file's name, or are too long for one, get a name that is derived from them and no other's.
+func PageFile(key string) string {
+	name := unsafeInFile.ReplaceAllString(key, "_")
+	if name != key || len(name) > 80 || name == "" {
+		sum := sha256.Sum256([]byte(key))
+		name = name[:min(len(name), 60)] + "-" + hex.EncodeToString(sum[:6])
+	}
+	return "porcupine-" + name + ".html"
+}
+
+// writeFile writes a file of a results directory whole or not at all: beside its place first, then moved there.
+func writeFile(dir, name string, content []byte) (err error) {
+	f, err := os.CreateTemp(dir, "."+name+"-*")
+	if err != nil {
+		return fmt.Errorf("reports: %s can't be written: %w", filepath.Join(dir, name), err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+			err = fmt.Errorf("reports: %s can't be written: %w", filepath.Join(dir, name), err)
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, name))
+}

@@ -1,7 +1,9 @@
 package reports
 
 import (
+	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -17,17 +19,72 @@ type Tick struct {
 }
 
 // Progress shows where a run stands: one line that is rewritten where Options.Live, else a line a second; nothing when quiet.
-// It is not safe for concurrent use.
+// What can't be written is dropped: a run doesn't fail for its progress. It is not safe for concurrent use.
 type Progress struct {
-	w io.Writer
-	o Options
+	p     *printer
+	o     Options
+	next  time.Duration // when a line is due, where lines aren't rewritten
+	shown bool          // a line stands that has no end yet
 }
 
 // NewProgress begins to show progress.
-func NewProgress(w io.Writer, o Options) *Progress { return &Progress{w, o} }
+func NewProgress(w io.Writer, o Options) *Progress { return &Progress{p: newPrinter(w, o), o: o} }
 
 // Show shows a tick.
-func (p *Progress) Show(t Tick) {}
+func (p *Progress) Show(t Tick) {
+	switch {
+	case p.o.Quiet:
+	case p.o.Live:
+		io.WriteString(p.p.w, "\r\x1b[K"+p.line(t))
+		p.shown = true
+	case t.At >= p.next || t.Doing != "":
+		p.p.line(p.line(t))
+		p.next = t.At.Truncate(time.Second) + time.Second
+	}
+}
 
 // Done takes the line away, so that what follows starts on a clean one.
-func (p *Progress) Done() {}
+func (p *Progress) Done() {
+	if p.shown {
+		io.WriteString(p.p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// line is one tick in at most a terminal's width, less one column: a full line would wrap on some.
+func (p *Progress) line(t Tick) string {
+	at := fmt.Sprintf("%5.1f s", t.At.Seconds())
+	if t.Total > 0 {
+		at += fmt.Sprintf(" of %s", span(t.Total))
+	}
+	parts := []cell{{at, bold}}
+	if t.Doing != "" {
+		parts = append(parts, cell{cleanName(t.Doing), plain})
+	} else {
+		parts = append(parts,
+			cell{fmt.Sprintf("%7s/s", significant(t.Rate)), plain},
+			cell{fmt.Sprintf("p50 %-7s p99 %-7s", span(t.P50), span(t.P99)), plain})
+	}
+	errors := cell{count(t.Errors, "error"), dim}
+	if t.Errors > 0 {
+		errors.style = plain
+	}
+	parts = append(parts, errors)
+	if len(t.Faults) > 0 {
+		parts = append(parts, cell{"▒ " + clean(strings.Join(t.Faults, ", "), longName), yellow})
+	}
+	line, left := "", p.p.width-1
+	for i, part := range parts {
+		text := part.text
+		if i > 0 {
+			text = "  " + text
+		}
+		text = clean(text, max(0, left-1))
+		left -= columns(text)
+		line += p.p.paint(part.style, text)
+		if left <= 1 {
+			break
+		}
+	}
+	return line
+}

@@ -1,6 +1,11 @@
 package reports
 
-import "io"
+import (
+	"errors"
+	"io"
+)
+
+var errSkeleton = errors.New("reports: not built yet")
 
 // WriteStory writes the page that tells two runs side by side: broken, and its pair that holds. Links lead to their
 // reports, relative to the page.

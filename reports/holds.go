@@ -1,0 +1,106 @@
+package reports
+
+import (
+	"math"
+	"sort"
+
+	"fencepost.dev/history"
+	"fencepost.dev/models"
+)
+
+// hold is one grant, as it was and as its client believed it to be.
+type hold struct {
+	Grant  int64
+	Client string
+	TTL    int64 // of the grant or its last extension, ns; 0: it has none
+	Token  int64
+	From   int64 // granted
+	Until  int64 // released, or its time was over: it can't be in force later
+	// Believed is when its client gave it up, knew that it had lost it, or did the last thing under it that is recorded.
+	Believed int64
+	Expired  bool // its time was over; else it was released
+	// Open: it is not known to have ended within the tale.
+	Open bool
+}
+
+// holds reads the grants off the tale's operations.
+func (t *tale) holds() {
+	byGrant := map[int64]*hold{}
+	var order []int64
+	for i := range t.Steps {
+		op := t.Steps[i].Op
+		g := op.Fields["grant"]
+		if op.Kind == history.Acquire.String() && op.Outcome == history.OK.String() && g != 0 && byGrant[g] == nil {
+			byGrant[g] = &hold{
+				Grant: g, Client: cleanName(op.Client), TTL: op.Fields["ttl_ns"], Token: op.Fields["token"],
+				From: op.Return, Until: math.MaxInt64, Believed: op.Return,
+			}
+			order = append(order, g)
+		}
+	}
+	for i := range t.Steps {
+		if h := byGrant[t.Steps[i].Op.Fields["grant"]]; h != nil && t.Steps[i].Op.Kind == history.Extend.String() {
+			h.TTL = max(h.TTL, t.Steps[i].Op.Fields["ttl_ns"])
+		}
+	}
+	for _, g := range order {
+		t.settle(byGrant[g])
+		t.Holds = append(t.Holds, *byGrant[g])
+	}
+	sort.SliceStable(t.Holds, func(i, j int) bool { return t.Holds[i].From < t.Holds[j].From })
+}
+
+// settle finds when a hold ended, and when its client thought so.
+func (t *tale) settle(h *hold) {
+	renewed, ended := h.From, int64(math.MaxInt64)
+	gaveUp := int64(math.MaxInt64)
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		op := s.Op
+		if op.Fields["grant"] != h.Grant || op.Synthetic {
+			continue
+		}
+		ok := op.Outcome == history.OK.String()
+		switch op.Kind {
+		case history.Extend.String():
+			if ok {
+				renewed = max(renewed, op.Return)
+			} else if op.Outcome == history.Refused.String() {
+				gaveUp = min(gaveUp, op.Return)
+			}
+		case history.Release.String():
+			gaveUp = min(gaveUp, op.Call)
+			if ok {
+				ended = min(ended, op.Return)
+			}
+		case history.Lost.String():
+			gaveUp = min(gaveUp, op.Call)
+		default:
+			h.Believed = max(h.Believed, s.At)
+			if s.Asked != nil && answered(s.Asked) {
+				h.Believed = max(h.Believed, s.Asked.Return)
+			}
+		}
+	}
+	if h.TTL > 0 && h.TTL < models.Unbounded-renewed {
+		h.Until, h.Expired = renewed+h.TTL, true
+	}
+	if ended < h.Until {
+		h.Until, h.Expired = ended, false
+	}
+	if gaveUp != math.MaxInt64 {
+		h.Believed = gaveUp
+	} else {
+		h.Believed = max(h.Believed, min(h.Until, t.To))
+	}
+	h.Open = h.Until == math.MaxInt64
+}
+
+func (t *tale) holdOf(grant int64) *hold {
+	for i := range t.Holds {
+		if t.Holds[i].Grant == grant {
+			return &t.Holds[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,342 @@
+package reports
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"fencepost.dev/history"
+	"fencepost.dev/models"
+)
+
+// Most that one tale shows; verdict.json has all of it.
+const (
+	mostWitness = 40 // operations of a witness
+	mostAround  = 24 // operations of the same grants, for context
+	mostEvents  = 24 // faults and other events
+)
+
+// tale is one finding, told: what the timeline, the table and the picture show of it. Its texts are printable, not escaped.
+type tale struct {
+	Check    string
+	Finding  *Finding
+	From, To int64    // of the operations told
+	Actors   []string // clients, in order of appearance
+	Steps    []step   // in order of time
+	Holds    []hold
+	Shades   []shade
+	// Left counts operations of the witness that there was no room for.
+	Left     int
+	Decimals int // of its clock
+	// Prevented: nothing is wrong; it shows what would have gone wrong.
+	Prevented bool
+}
+
+// step is one line of a tale: an operation, or something that happened to the run.
+type step struct {
+	At     int64
+	Number int    // of the operation in picture and table; 0: not an operation
+	Who    string // client, worker or store
+	Text   string
+	Note   string // what the operation contributes to the witness
+	Mark   mark
+	// Around: not of the witness; shown so that it can be understood.
+	Around bool
+	Op     *Operation // nil: not an operation
+	// Asked is the client's own view of an attempt that the resource recorded in Op.
+	Asked *Operation
+}
+
+// mark is the sort of thing that a step is. Each has a shape of its own, beside its colour.
+type mark string
+
+const (
+	markOK      mark = "ok"
+	markRefused mark = "refused"
+	markFailed  mark = "failed"
+	markUnknown mark = "unknown"
+	markOffence mark = "offence" // the operation that proves it wrong
+	markFault   mark = "fault"
+	markExpiry  mark = "expiry"
+)
+
+// newTale tells a finding. around holds operations of the grants that occur in it.
+func newTale(check string, f *Finding, r *Result, around map[int64][]Operation) *tale {
+	t := &tale{Check: check, Finding: f}
+	t.build(r, around)
+	return t
+}
+
+func (t *tale) build(r *Result, around map[int64][]Operation) {
+	t.addOperations(around)
+	t.span()
+	t.holds()
+	t.offence()
+	t.expiries()
+	t.events(r)
+	sort.SliceStable(t.Steps, func(i, j int) bool { return t.Steps[i].At < t.Steps[j].At })
+	n := 0
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Op != nil {
+			n++
+			s.Number = n
+			if !slices.Contains(t.Actors, s.Who) {
+				t.Actors = append(t.Actors, s.Who)
+			}
+		}
+	}
+}
+
+// subject says what the tale is about, in a few words.
+func (t *tale) subject() string {
+	if t.Finding.Key == "" {
+		return t.Check
+	}
+	if t.Check == "" {
+		return "on " + cleanName(t.Finding.Key)
+	}
+	return t.Check + " on " + cleanName(t.Finding.Key)
+}
+
+// addOperations makes steps of the witness and of what surrounds it. An attempt that both its client and the resource
+// recorded is one step, at the time at which the resource decided.
+func (t *tale) addOperations(around map[int64][]Operation) {
+	witness := t.Finding.Operations
+	if len(witness) > mostWitness {
+		t.Left = len(witness) - mostWitness
+		head := witness[:mostWitness/4]
+		witness = append(slices.Clone(head), witness[t.Left+len(head):]...)
+	}
+	grants := map[int64]bool{}
+	for i := range witness {
+		t.Steps = append(t.Steps, operationStep(&witness[i], false))
+		if g := witness[i].Fields["grant"]; g != 0 && !grants[g] {
+			grants[g] = true
+		}
+	}
+	var extra []Operation
+	for g := range grants {
+		for _, op := range around[g] {
+			if op.Key == t.Finding.Key && !slices.ContainsFunc(witness, func(w Operation) bool { return same(&w, &op) }) {
+				extra = append(extra, op)
+			}
+		}
+	}
+	if len(extra) > mostAround {
+		sort.Slice(extra, func(i, j int) bool { return distance(&extra[i], t.Finding.At) < distance(&extra[j], t.Finding.At) })
+		extra = extra[:mostAround]
+	}
+	sort.Slice(extra, func(i, j int) bool { return extra[i].Call < extra[j].Call })
+	for i := range extra {
+		t.Steps = append(t.Steps, operationStep(&extra[i], true))
+	}
+	t.merge()
+}
+
+// merge drops a client's own view of an attempt where the resource's record of it is there too.
+func (t *tale) merge() {
+	drop := map[int]bool{}
+	for i := range t.Steps {
+		own := &t.Steps[i]
+		if own.Op.Primitive != "resource" || decision(own.Op) {
+			continue
+		}
+		for j := range t.Steps {
+			s := &t.Steps[j]
+			if !decision(s.Op) || s.Asked != nil || s.Op.Kind != own.Op.Kind || s.Op.Client != own.Op.Client ||
+				s.Op.Fields["grant"] != own.Op.Fields["grant"] || s.At < own.Op.Call || s.At > own.Op.Return {
+				continue
+			}
+			s.Asked = own.Op
+			s.Around = s.Around && own.Around
+			if s.Note == "" {
+				s.Note = own.Note
+			}
+			if own.Op.Outcome != s.Op.Outcome {
+				s.Text += "; its client: " + outcome(own.Op)
+			}
+			drop[i] = true
+			break
+		}
+	}
+	kept := t.Steps[:0]
+	for i, s := range t.Steps {
+		if !drop[i] {
+			kept = append(kept, s)
+		}
+	}
+	t.Steps = kept
+}
+
+// decision reports whether an operation is the resource's own record of an attempt: an instant.
+func decision(op *Operation) bool { return op.Primitive == "resource" && op.Call == op.Return }
+
+func same(a, b *Operation) bool {
+	return a.Call == b.Call && a.Return == b.Return && a.Kind == b.Kind && a.Primitive == b.Primitive && a.Client == b.Client
+}
+
+func distance(op *Operation, at int64) float64 { return math.Abs(float64(op.Call) - float64(at)) }
+
+func operationStep(op *Operation, around bool) step {
+	s := step{
+		At:     op.Return,
+		Who:    cleanName(op.Client),
+		Text:   tell(op),
+		Note:   cleanText(op.Note),
+		Around: around,
+		Op:     op,
+	}
+	switch {
+	case op.Synthetic:
+		s.Mark = markExpiry
+	case op.Outcome == history.OK.String():
+		s.Mark = markOK
+	case op.Outcome == history.Refused.String():
+		s.Mark = markRefused
+	case op.Outcome == history.Failed.String():
+		s.Mark = markFailed
+	default:
+		s.Mark = markUnknown
+	}
+	if !answered(op) {
+		s.At = op.Call
+	}
+	return s
+}
+
+// span finds how long the tale is. What never returned counts as its call.
+func (t *tale) span() {
+	t.From, t.To = math.MaxInt64, math.MinInt64
+	for i := range t.Steps {
+		op := t.Steps[i].Op
+		t.From = min(t.From, op.Call)
+		t.To = max(t.To, op.Call, t.Steps[i].At)
+	}
+	if t.From > t.To { // nothing but words
+		t.From, t.To = t.Finding.At, t.Finding.At
+	}
+	t.Decimals = decimalsFor(t.To - t.From)
+}
+
+// offence marks the operation that proves it wrong: an attempt that the resource should not have accepted, else the last
+// operation that the check named.
+func (t *tale) offence() {
+	latest := map[string]int64{} // highest token that the resource has seen, by key
+	made := map[string]int64{}   // version that accepted writes have made
+	marked := false
+	for _, s := range t.inResourceOrder() {
+		op := s.Op
+		token, version := op.Fields["token"], op.Fields["version"]
+		accepted := op.Outcome == history.OK.String()
+		stale := token != 0 && token < latest[op.Key]
+		if op.Kind == history.Write.String() {
+			stale = stale || version < made[op.Key] || t.outlived(op)
+		}
+		if accepted && stale {
+			s.Mark, s.Around, marked = markOffence, false, true
+			s.Text = strings.TrimSuffix(s.Text, ": accepted") + ": accepted, though stale"
+		}
+		latest[op.Key] = max(latest[op.Key], token)
+		if accepted && op.Kind == history.Write.String() {
+			made[op.Key] = max(made[op.Key], version+1)
+		}
+	}
+	if marked || t.Prevented {
+		return
+	}
+	last := -1
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Around || s.Mark == markExpiry {
+			continue
+		}
+		last = i
+		if s.Op.Return == t.Finding.At {
+			break
+		}
+	}
+	if last >= 0 {
+		t.Steps[last].Mark = markOffence
+	}
+}
+
+// inResourceOrder gives the resource's own records in the order in which it decided them.
+func (t *tale) inResourceOrder() []*step {
+	var records []*step
+	for i := range t.Steps {
+		if decision(t.Steps[i].Op) {
+			records = append(records, &t.Steps[i])
+		}
+	}
+	sort.SliceStable(records, func(i, j int) bool {
+		return records[i].Op.Fields["sequence"] < records[j].Op.Fields["sequence"]
+	})
+	return records
+}
+
+// outlived reports whether an attempt came after its grant's time, when the object had been granted to another.
+func (t *tale) outlived(op *Operation) bool {
+	own := t.holdOf(op.Fields["grant"])
+	if own == nil || op.Call <= own.Until {
+		return false
+	}
+	return slices.ContainsFunc(t.Holds, func(h hold) bool {
+		return h.Grant != own.Grant && h.From > own.From && h.From < op.Call
+	})
+}
+
+// expiries adds a line for each hold that ran out, unless the witness has it.
+func (t *tale) expiries() {
+	for _, h := range t.Holds {
+		known := slices.ContainsFunc(t.Steps, func(s step) bool {
+			return s.Op != nil && s.Op.Synthetic && s.Op.Fields["grant"] == h.Grant
+		})
+		if !h.Expired || known || h.Until < t.From || h.Until > t.To {
+			continue
+		}
+		t.Steps = append(t.Steps, step{
+			At: h.Until, Who: h.Client, Mark: markExpiry, Around: true,
+			Text: "its " + span(time.Duration(h.TTL)) + " on " + cleanName(t.Finding.Key) + " are over",
+		})
+	}
+}
+
+// surroundings collects, from the recorded run, the operations of every grant that the findings name.
+func surroundings(findings []*Finding, in *models.Input) map[int64][]Operation {
+	if in == nil || in.Names == nil {
+		return nil
+	}
+	around := map[int64][]Operation{}
+	for _, f := range findings {
+		for i := range f.Operations {
+			if g := f.Operations[i].Fields["grant"]; g != 0 {
+				around[g] = nil
+			}
+		}
+	}
+	if len(around) == 0 {
+		return nil
+	}
+	for _, ops := range [][]history.Operation{in.Operations, in.Resource} {
+		for i := range ops {
+			g := grantField(&ops[i])
+			if kept, wanted := around[g]; wanted && len(kept) < 4*mostAround {
+				around[g] = append(kept, NameOperation(&ops[i], in.Names))
+			}
+		}
+	}
+	return around
+}
+
+// grantField is the grant that an operation names; 0: none.
+func grantField(op *history.Operation) int64 {
+	for _, f := range kindFields[op.Kind] {
+		if f.name == "grant" {
+			return f.get(op)
+		}
+	}
+	return 0
+}
