@@ -131,6 +131,18 @@ func Length(stages []Stage) (length time.Duration) {
 	return length
 }
 
+// MeanRate is the rate over all stages together.
+func MeanRate(stages []Stage) float64 {
+	turns := 0.0
+	for _, stage := range stages {
+		turns += stage.turns()
+	}
+	if length := Length(stages).Seconds(); length > 0 {
+		return turns / length
+	}
+	return 0
+}
+
 // Share is every n-th arrival of a schedule: worker i of n, from 0, takes what a load balancer that goes round would send it.
 // The shares of all workers together are the whole, and none is bunched.
 type Share struct {
