@@ -84,10 +84,14 @@ type Check struct {
 	About string
 	// Primitives lists those it applies to.
 	Primitives []string
+	// Severities are those that its findings have, for expectations that name one; nil: its findings have none.
+	Severities []Severity
 	// Prompt: it assumes that clients act promptly where the resource is unfenced or the store is away; a long stall makes a
 	// violation of it inconclusive in a scenario that expects it to pass (design, section 6).
 	Prompt bool
-	Run    func(context.Context, *Input) Report
+	// expires: it rests on time-to-lives, and so on the real-time clocks of stores.
+	expires bool
+	Run     func(context.Context, *Input) Report
 }
 
 // Input is all that checks may look at. It is the recorded run, after Prepare.

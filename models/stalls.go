@@ -1,5 +1,118 @@
 package models
 
-// Temper makes those violations inconclusive that a stall of the machine, and not the subject, may have caused (design,
-// section 6). It gives new reports; those it was given stay as they are.
-func Temper(in *Input, e Expectation, reports []Report) []Report { return reports }
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fencepost.dev/history"
+)
+
+// clockMoved is the Fault of an EventStall that tells of the real-time clock: it moved against the monotonic one, by Delay.
+// Any other EventStall is a process that was not scheduled for so long.
+const clockMoved = "clock"
+
+// Temper makes those violations inconclusive that the machine, and not the subject, may have caused (design, section 6). It
+// gives new reports; those it was given stay as they are.
+//
+// A client that was not scheduled for a quarter of a time-to-live breaks what assumes that it acts promptly: a Prompt check
+// on an unfenced resource. Only where the scenario expects it to pass; where it must or may fail, the stall is one more way
+// to the same thing. A real-time clock that moved by more than drift and granularity allow for breaks whatever rests on an
+// expiry.
+func Temper(in *Input, e Expectation, reports []Report) []Report {
+	tempered := slices.Clone(reports)
+	stall, ttl := longestStall(in), smallestTTL(in)
+	moved := clockMovement(in, ttl)
+	for i := range tempered {
+		r := &tempered[i]
+		if r.Verdict != Violation {
+			continue
+		}
+		check, _ := Find(r.Check)
+		prompt := check.Prompt && !in.Fenced && !e.names(r.Check)
+		switch {
+		case moved > 0 && (check.expires || prompt):
+			r.Verdict = Inconclusive
+			r.Reason = fmt.Sprintf("a real-time clock moved by %s during the run, and expiries went by it", moved.Round(time.Microsecond))
+		case ttl > 0 && stall > ttl/4 && prompt:
+			r.Verdict = Inconclusive
+			r.Reason = fmt.Sprintf("a process was not scheduled for %s, more than a quarter of the shortest time-to-live (%s): what clients did late may be the machine's fault",
+				stall.Round(time.Millisecond), ttl)
+		}
+	}
+	return tempered
+}
+
+// names reports whether a violation of the check is among what is expected or allowed.
+func (e Expectation) names(check string) bool {
+	if e.Loose {
+		return !e.Pass
+	}
+	for _, list := range [][]string{e.Must, e.May} {
+		for _, entry := range list {
+			if name, _, _ := strings.Cut(entry, ":"); name == check {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longestStall is the longest that a process was not scheduled, what pauses on purpose took from it apart.
+func longestStall(in *Input) time.Duration {
+	var longest time.Duration
+	for _, e := range in.Events {
+		if e.Kind != history.EventStall || e.Fault == clockMoved {
+			continue
+		}
+		end := max(e.End, plus(e.At, int64(e.Delay)))
+		length := time.Duration(end - e.At)
+		for _, f := range in.Events {
+			if f.Kind != history.EventFault || f.Process != e.Process || e.Process < 0 {
+				continue
+			}
+			until := f.End
+			if until == 0 {
+				until = never // not undone: nothing after it is the machine's doing
+			}
+			if shared := min(end, until) - max(e.At, f.At); shared > 0 {
+				length -= time.Duration(shared)
+			}
+		}
+		longest = max(longest, length)
+	}
+	return longest
+}
+
+// clockMovement is the most that a real-time clock moved beyond what drift and granularity allow for, over the time that it
+// took or one time-to-live; 0 if none did, or nothing expires.
+func clockMovement(in *Input, ttl time.Duration) time.Duration {
+	var most time.Duration
+	for _, e := range in.Events {
+		if e.Kind != history.EventStall || e.Fault != clockMoved || ttl == 0 {
+			continue
+		}
+		moved := max(e.Delay, -e.Delay)
+		took := max(ttl, time.Duration(e.End-e.At))
+		if moved > time.Duration(float64(took)*in.Drift)+in.Granularity {
+			most = max(most, moved)
+		}
+	}
+	return most
+}
+
+// smallestTTL is the shortest time-to-live in play, or 0 if there is none.
+func smallestTTL(in *Input) time.Duration {
+	var least time.Duration
+	for i := range in.Operations {
+		op := &in.Operations[i]
+		if op.Kind != history.Acquire && op.Kind != history.Extend {
+			continue
+		}
+		if ttl := op.TTL(); ttl > 0 && (least == 0 || ttl < least) {
+			least = ttl
+		}
+	}
+	return least
+}

@@ -1,0 +1,96 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"fencepost.dev/history"
+)
+
+// defaultEngine decides where the Limit names none.
+const defaultEngine = EnginePorcupine
+
+// decision is what an engine says of one partition.
+type decision struct {
+	verdict Verdict // Pass: it linearizes; Violation: it does not
+	reason  string  // why it is inconclusive
+	// failedAt, if not 0, is an instant by which the operations answered until then already can't be linearized: where the
+	// search for a small witness begins.
+	failedAt int64
+}
+
+func undecided(format string, args ...any) decision {
+	return decision{verdict: Inconclusive, reason: fmt.Sprintf(format, args...)}
+}
+
+// budget is what deciding one partition may cost. Time is the context's.
+type budget struct {
+	memory int64 // bytes
+}
+
+// decide asks the engine whether the operations of one object, sorted by Call, linearize. Those with the Optional flag may be
+// left out. Refusals that are to be excused are not among them.
+func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops []history.Operation, b budget) decision {
+	switch engine {
+	case EngineStream:
+		return decideStream(ctx, spec, ops, b)
+	case EnginePorcupine:
+		return decidePorcupine(ctx, spec, ops, b)
+	case EngineBoth:
+		return reconcile(spec.Timed, decideStream(ctx, spec, ops, b), decidePorcupine(ctx, spec, ops, b))
+	case "":
+		return decide(ctx, defaultEngine, spec, ops, b)
+	}
+	return undecided("there is no engine called %q: use %s, %s or %s", engine, EngineStream, EnginePorcupine, EngineBoth)
+}
+
+// reconcile compares the two engines' answers (design, section 7). On timed specs the stream engine is a relaxation, so it
+// may miss a violation that Porcupine finds; every other difference is an error in one of the engines.
+func reconcile(timed bool, stream, porcupine decision) decision {
+	switch {
+	case porcupine.verdict == Inconclusive && stream.verdict == Inconclusive:
+		return undecided("stream: %s; porcupine: %s", stream.reason, porcupine.reason)
+	case porcupine.verdict == Inconclusive:
+		return stream
+	case stream.verdict == Inconclusive:
+		return porcupine
+	case stream.verdict == porcupine.verdict:
+		return stream
+	case timed && porcupine.verdict == Violation:
+		return porcupine
+	}
+	return undecided("the engines disagree, which is an error in Fencepost: stream says %s, porcupine says %s", stream.verdict, porcupine.verdict)
+}
+
+// decideStream stands in for the stream engine until it is built.
+func decideStream[S comparable](context.Context, Spec[S], []history.Operation, budget) decision {
+	return undecided("the stream engine is not built yet: use %s", EnginePorcupine)
+}
+
+func (l Limit) time() time.Duration {
+	if l.Time > 0 {
+		return l.Time
+	}
+	return time.Minute
+}
+
+func (l Limit) memory() int64 {
+	if l.Memory > 0 {
+		return l.Memory
+	}
+	return 1 << 30
+}
+
+func (l Limit) parallel() int {
+	if l.Parallel > 0 {
+		return l.Parallel
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// crashed says that a part of ours panicked.
+func crashed(p any) string {
+	return fmt.Sprintf("the check crashed, which is an error in Fencepost: %v", p)
+}

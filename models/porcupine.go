@@ -1,0 +1,150 @@
+package models
+
+import (
+	"context"
+	"hash/maphash"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"fencepost.dev/history"
+)
+
+// decidePorcupine hands the spec to Porcupine, which searches depth first and caches what it has tried (Wing & Gong 1993 with
+// Lowe's improvements). Each cache entry holds a bit for every operation, so memory grows with the square of a partition: one
+// that can't fit is refused at once, and one that outgrows its budget is given up.
+func decidePorcupine[S comparable](ctx context.Context, spec Spec[S], ops []history.Operation, b budget) decision {
+	s := newSearch(ctx, spec, ops, b)
+	if least := int64(len(ops)) * s.entry; least > b.memory {
+		return undecided("porcupine would need at least %d MiB for %d operations on one object, and has %d: raise the limit on memory or use the stream engine",
+			least>>20, len(ops), b.memory>>20)
+	}
+	if len(ops) == 0 {
+		return decision{}
+	}
+	model := s.model()
+	ok := porcupine.CheckOperations(model, s.operations())
+	if s.gaveUp != "" {
+		return undecided("%s", s.gaveUp)
+	}
+	if !ok {
+		return decision{verdict: Violation}
+	}
+	return decision{}
+}
+
+// search is one run of Porcupine. It is used by the one goroutine that Porcupine starts for the one partition.
+type search[S comparable] struct {
+	ctx    context.Context
+	spec   Spec[S]
+	ops    []history.Operation
+	seed   maphash.Seed
+	entry  int64 // bytes that one cache entry takes
+	memory int64
+	steps  int64
+	gaveUp string
+}
+
+func newSearch[S comparable](ctx context.Context, spec Spec[S], ops []history.Operation, b budget) *search[S] {
+	// The bit set, the entry with its slice and interface headers, a boxed state, and its share of the map.
+	const overhead = 160
+	return &search[S]{
+		ctx: ctx, spec: spec, ops: ops, seed: maphash.MakeSeed(),
+		entry: int64(len(ops)/8) + overhead, memory: b.memory,
+	}
+}
+
+func (s *search[S]) operations() []porcupine.Operation {
+	list := make([]porcupine.Operation, len(s.ops))
+	for i := range s.ops {
+		op := &s.ops[i]
+		list[i] = porcupine.Operation{ClientId: i, Input: op, Call: op.Call, Return: op.Return}
+	}
+	return list
+}
+
+// model is deterministic unless some operation is optional; then its states are sets, since a step may or may not be taken.
+func (s *search[S]) model() porcupine.Model {
+	for i := range s.ops {
+		if s.ops[i].Flags&history.Optional != 0 {
+			return s.optional()
+		}
+	}
+	return porcupine.Model{
+		Init: func() any { return s.spec.Init() },
+		StepContext: func(_ context.Context, state, input, _ any) (bool, any) {
+			next, ok := s.step(state.(S), input.(*history.Operation))
+			return ok, next
+		},
+		Hash:              func(state any) uint64 { return maphash.Comparable(s.seed, state.(S)) },
+		DescribeState:     func(state any) string { return s.spec.DescribeState(state.(S)) },
+		DescribeOperation: s.describe,
+	}
+}
+
+func (s *search[S]) optional() porcupine.Model {
+	sets := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{s.spec.Init()} },
+		Step: func(state, input, _ any) []any {
+			op := input.(*history.Operation)
+			next, ok := s.step(state.(S), op)
+			switch optional := op.Flags&history.Optional != 0; {
+			case s.gaveUp != "":
+				return nil
+			case ok && optional:
+				return []any{state, next}
+			case optional:
+				return []any{state}
+			case ok:
+				return []any{next}
+			}
+			return nil
+		},
+		Hash:              func(state any) uint64 { return maphash.Comparable(s.seed, state.(S)) },
+		DescribeState:     func(state any) string { return s.spec.DescribeState(state.(S)) },
+		DescribeOperation: s.describe,
+	}
+	return sets.ToModel()
+}
+
+// step asks the spec. A panic in it ends the search: Porcupine's goroutine is not ours to recover.
+func (s *search[S]) step(state S, op *history.Operation) (next S, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.gaveUp, ok = crashed(p), false
+		}
+	}()
+	if s.overdrawn() {
+		return state, false
+	}
+	return s.spec.Step(state, op)
+}
+
+func (s *search[S]) describe(input, _ any) string {
+	return s.spec.DescribeOperation(input.(*history.Operation))
+}
+
+// overdrawn makes every further step fail once the budget is spent. Porcupine then unwinds what it has and ends: its own
+// timeout would leave it running behind us. What it says is not believed then.
+//
+// A step that succeeds adds at most one cache entry, so counting steps never underestimates memory.
+func (s *search[S]) overdrawn() bool {
+	if s.gaveUp != "" {
+		return true
+	}
+	s.steps++
+	if s.steps*s.entry > s.memory {
+		s.gaveUp = "porcupine ran out of its memory limit: raise it or use the stream engine"
+	} else if s.steps%64 == 0 && s.ctx.Err() != nil {
+		s.gaveUp = outOfTime(s.ctx)
+	}
+	return s.gaveUp != ""
+}
+
+// outOfTime says why a context ended, for people.
+func outOfTime(ctx context.Context) string {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return "it ran out of time: raise the limit on time"
+	}
+	return "it was interrupted"
+}
