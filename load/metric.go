@@ -59,7 +59,7 @@ func (m Metric) String() string {
 }
 
 var percentile = regexp.MustCompile(`^p(\d{1,2})(?:\.?(\d{1,6}))?$`)
-var operation = regexp.MustCompile(`^[a-z][a-z-]*$`)
+var kindName = regexp.MustCompile(`^[a-z][a-z-]*$`)
 
 // ParseMetric reads an expression such as "errors", "p99" or "acquire p99.9". It doesn't know which kinds of operation there
 // are.
@@ -70,7 +70,7 @@ func ParseMetric(expression string) (Metric, error) {
 		"with a kind of operation before it or none: \"acquire p99\"", expression)
 	switch len(words) {
 	case 2:
-		if m.Kind = words[0]; !operation.MatchString(m.Kind) {
+		if m.Kind = words[0]; !kindName.MatchString(m.Kind) {
 			return Metric{}, bad
 		}
 	case 1:
@@ -86,10 +86,13 @@ func ParseMetric(expression string) (Metric, error) {
 	if digits == nil {
 		return Metric{}, bad
 	}
-	percent, err := strconv.ParseFloat(digits[1]+"."+digits[2], 64)
-	if err != nil || percent <= 0 {
+	if len(digits[1]) == 1 { // p5 is p05
+		digits[1] = "0" + digits[1]
+	}
+	share, err := strconv.ParseFloat("0."+digits[1]+digits[2], 64) // read, not divided: so 0.999 is the float that one writes
+	if err != nil || share <= 0 {
 		return Metric{}, bad
 	}
-	m.Stat, m.Quantile = Percentile, percent/100
+	m.Stat, m.Quantile = Percentile, share
 	return m, nil
 }

@@ -41,7 +41,7 @@ func (p Pacer) Open(ctx context.Context, schedule Schedule) Done {
 	var clients sync.WaitGroup
 	for client := range p.Clients {
 		clients.Go(func() {
-			for {
+			for ctx.Err() == nil {
 				due, ok := q.take()
 				if !ok {
 					return
