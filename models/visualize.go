@@ -50,7 +50,7 @@ func visualize[S comparable](ctx context.Context, in *Input, o object[S], key st
 	if s.gaveUp != "" {
 		return fmt.Errorf("models: visualizing %s: %s", key, s.gaveUp)
 	}
-	s.memory = never // the page replays what was found
+	s.ctx, s.memory = context.Background(), never // the page replays what was found
 	if err := porcupine.Visualize(model, info, w); err != nil {
 		return fmt.Errorf("models: visualizing %s: %w", key, err)
 	}
