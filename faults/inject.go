@@ -87,5 +87,5 @@ func (p *player) journal(target Target) (undone func() error, err error) {
 	if p.env.Journal == nil {
 		return func() error { return nil }, nil
 	}
-	return p.env.Journal.Begin(journalKind, recordOf(p.fault, target))
+	return p.env.Journal.Begin(journalKind, RecordOf(p.fault.Name, target))
 }

@@ -140,6 +140,9 @@ type player struct {
 func (p *player) play(ctx context.Context) error {
 	due := p.env.LoadStart + int64(p.line.At)
 	for injected := 0; p.line.Times == 0 || injected < p.line.Times; {
+		if p.env.LoadEnd != 0 && due >= p.env.LoadEnd {
+			return nil
+		}
 		if !p.sleepUntil(ctx, due) {
 			return nil
 		}

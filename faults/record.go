@@ -1,9 +1,14 @@
 package faults
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"strings"
+	"syscall"
 
 	"fencepost.dev/process"
 )
@@ -15,16 +20,18 @@ const journalKind = "fault"
 type Record struct {
 	Fault  string `json:"fault"`
 	Target string `json:"target"`
-	// PID and Born are the process it was done to and when that started, if it runs on this machine; else 0.
+	// PID and Born are the process it was done to and when that started, if it runs on this machine. Together they name one
+	// process, however often the number is given out.
 	PID  int    `json:"pid,omitempty"`
-	Born uint64 `json:"born,omitempty"`
+	Born string `json:"born,omitempty"`
 }
 
-// recordOf describes a fault that is about to be done.
-func recordOf(fault Fault, target Target) Record {
-	record := Record{Fault: fault.Name, Target: target.Name()}
+// RecordOf describes a fault that is about to be done to the target.
+func RecordOf(fault string, target Target) Record {
+	record := Record{Fault: fault, Target: target.Name()}
 	if local, ok := target.(Local); ok {
 		record.PID = local.PID()
+		record.Born = born(record.PID)
 	}
 	return record
 }
@@ -63,4 +70,28 @@ func Heal(path string, more ...process.Undo) error {
 	return nil
 }
 
-func (r Record) resume() error { return nil }
+// resume sets a stopped process going again, with its group, if it is still the one that was stopped.
+func (r Record) resume() error {
+	if r.PID <= 1 || r.Born == "" || born(r.PID) != r.Born {
+		return nil
+	}
+	if err := syscall.Kill(-r.PID, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("resuming process group %d: %w", r.PID, err)
+	}
+	return nil
+}
+
+// born is when a process started, as the kernel tells it (the 22nd field of proc_pid_stat(5)); "" if there is none, or
+// where nothing tells: what we stopped is then left to the guard, which ends it.
+func born(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || pid <= 0 {
+		return ""
+	}
+	// The second field is a name in parentheses, which may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}

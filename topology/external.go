@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -129,15 +130,22 @@ func reach(ctx context.Context, at endpoint.Endpoint) error {
 		return unreachable("%s refuses us: %s; are the user name and the password right?", address, refused.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return unreachable("cannot reach %s: connection refused; is the server running?", address)
+	case at.TLS != nil && isCertificate(err):
+		return unreachable("cannot reach %s over TLS: %v; is the authority that signed its certificate given (--tls-ca)?", address, err)
+	case at.TLS != nil:
+		return unreachable("cannot reach %s over TLS: %v; does the server speak TLS there?", address, err)
 	case ctx.Err() != nil || isTimeout(err):
-		return unreachable("cannot reach %s: no answer within %v; is the address right, and is nothing in between?", address, reachPatience)
+		return unreachable("cannot reach %s: it does not answer; is the address right, and is nothing in between?", address)
 	case errors.As(err, &answered) && answered.Op == "dial":
 		return unreachable("cannot reach %s: %v; is the address right?", address, answered.Err)
-	case at.TLS != nil:
-		return unreachable("cannot reach %s over TLS: %v; does the server speak TLS, and is its certificate trusted (--tls-ca)?", address, err)
 	default:
 		return unreachable("cannot reach %s: %v; does the server want TLS (--tls)?", address, err)
 	}
+}
+
+func isCertificate(err error) bool {
+	var unverified *tls.CertificateVerificationError
+	return errors.As(err, &unverified)
 }
 
 func isTimeout(err error) bool {

@@ -29,6 +29,7 @@ type server struct {
 	program string
 	options serverOptions
 	pulse   pulse
+	reserve func(*process.Journal) (*port, error) // reservePort, but in a test
 
 	mu     sync.Mutex // guards what follows; held while anything is done to the process
 	port   *port
@@ -48,7 +49,7 @@ func newServer(order Order, n int) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{order: order, number: n, program: program, options: options}, nil
+	return &server{order: order, number: n, program: program, options: options, reserve: reservePort}, nil
 }
 
 // findServer finds the program that a node runs.
@@ -182,7 +183,7 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	for range portTries {
-		if s.port, err = reservePort(s.order.Journal); err != nil {
+		if s.port, err = s.reserve(s.order.Journal); err != nil {
 			return err
 		}
 		if err = s.run(ctx); !errors.Is(err, errPortTaken) {
@@ -255,7 +256,7 @@ func (s *server) ready(ctx context.Context, proc *process.Process) error {
 		case <-proc.Done():
 			return fmt.Errorf("ended at once (%v)", proc.ExitState())
 		case <-ctx.Done():
-			return fmt.Errorf("did not get ready: %w", errors.Join(context.Cause(ctx), err))
+			return fmt.Errorf("did not get ready (%w; last: %v)", ctx.Err(), err)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -29,6 +29,8 @@ var ours = map[string]string{
 	"logfile":        "the log is kept with the results",
 	"pidfile":        "",
 	"requirepass":    "a server that we run has no password",
+	"user":           "a server that we run has no users",
+	"aclfile":        "a server that we run has no users",
 	"include":        "give the lines themselves",
 }
 

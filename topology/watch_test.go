@@ -1,0 +1,223 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fencepost.dev/faults"
+)
+
+func timeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
+
+func testLog(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+// watched runs a topology's Watch for the length of the test and gives the reports.
+func watched(t *testing.T, topology Topology) <-chan time.Time {
+	t.Helper()
+	reports := make(chan time.Time, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() { topology.Watch(ctx, func(int) { reports <- time.Now() }) })
+	t.Cleanup(func() {
+		cancel()
+		watching.Wait()
+	})
+	return reports
+}
+
+// report waits for a report, and checks that it didn't come before the node could answer.
+func report(t *testing.T, reports <-chan time.Time, after time.Time, what string) {
+	t.Helper()
+	select {
+	case at := <-reports:
+		if at.Before(after) {
+			t.Errorf("%s: reported %v before it could answer", what, after.Sub(at))
+		}
+		t.Logf("%s: reported %v after", what, at.Sub(after))
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s: no report", what)
+	}
+}
+
+func TestWatchReportsANodeThatAnswersAgain(t *testing.T) {
+	topology := up(t, standaloneOrder(t, nil))
+	reports := watched(t, topology)
+	node := resolve(t, topology, "0").(*server)
+	for _, fault := range []string{"pause", "restart"} {
+		undo := inject(t, fault, node, faults.Order{})
+		time.Sleep(400 * time.Millisecond)
+		drain(reports) // a slow machine may have been taken for an outage before
+		before := time.Now()
+		undo()
+		report(t, reports, before, fault)
+	}
+	// What nobody tells it about: a process that stops without our doing.
+	pid := node.PID()
+	if err := syscall.Kill(-pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(800 * time.Millisecond)
+	drain(reports)
+	before := time.Now()
+	if err := syscall.Kill(-pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	report(t, reports, before, "a stop from elsewhere")
+}
+
+func drain(reports <-chan time.Time) {
+	for {
+		select {
+		case <-reports:
+		default:
+			return
+		}
+	}
+}
+
+// fakeNode answers a PING after a delay, or not before it is up.
+type fakeNode struct {
+	up    atomic.Bool
+	hangs atomic.Bool // down as a stopped process is, not as a closed port
+	delay time.Duration
+	asked atomic.Int64
+}
+
+func (f *fakeNode) ping(ctx context.Context) error {
+	f.asked.Add(1)
+	for !f.up.Load() {
+		if !f.hangs.Load() {
+			return syscall.ECONNREFUSED
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	time.Sleep(f.delay)
+	return ctx.Err()
+}
+
+// TestPulse has a clock of its own, so that its times are exact.
+func TestPulse(t *testing.T) {
+	watch := func(t *testing.T, f *fakeNode, script func(p *pulse, reports func() []time.Duration)) {
+		synctest.Test(t, func(t *testing.T) {
+			epoch := time.Now()
+			ctx, cancel := context.WithCancel(t.Context())
+			var p pulse
+			var mu sync.Mutex
+			var reports []time.Duration
+			var watching sync.WaitGroup
+			watching.Go(func() {
+				p.watch(ctx, f.ping, func() {
+					mu.Lock()
+					defer mu.Unlock()
+					reports = append(reports, time.Since(epoch))
+				})
+			})
+			time.Sleep(time.Second)
+			synctest.Wait()
+			script(&p, func() []time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return slices.Clone(reports)
+			})
+			cancel()
+			watching.Wait()
+		})
+	}
+	one := func(t *testing.T, got []time.Duration, from, to time.Duration) {
+		t.Helper()
+		if len(got) != 1 || got[0] < from || got[0] > to {
+			t.Errorf("reports at %v, not one from %v to %v", got, from, to)
+		}
+	}
+	after := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+
+	t.Run("a node that answers is asked seldom and never reported", func(t *testing.T) {
+		f := &fakeNode{}
+		f.up.Store(true)
+		watch(t, f, func(_ *pulse, reports func() []time.Duration) {
+			after(9 * time.Second)
+			if n := f.asked.Load(); len(reports()) != 0 || n < 90 || n > 110 {
+				t.Errorf("reports %v after %d questions", reports(), n)
+			}
+		})
+	})
+	for name, hangs := range map[string]bool{"refuses": false, "hangs": true} {
+		t.Run("a node that "+name+" is reported soon after it is back", func(t *testing.T) {
+			f := &fakeNode{}
+			f.up.Store(true)
+			watch(t, f, func(_ *pulse, reports func() []time.Duration) {
+				f.hangs.Store(hangs)
+				f.up.Store(false)
+				after(time.Second)
+				f.up.Store(true)
+				after(time.Second)
+				one(t, reports(), 2*time.Second, 2*time.Second+20*time.Millisecond)
+			})
+		})
+	}
+	t.Run("a node that we took down is not asked, and not reported before it is back", func(t *testing.T) {
+		f := &fakeNode{}
+		f.up.Store(true)
+		watch(t, f, func(p *pulse, reports func() []time.Duration) {
+			p.fell() // it would answer: the stop takes effect later
+			asked := f.asked.Load()
+			after(time.Second)
+			if f.asked.Load() > asked || len(reports()) > 0 {
+				t.Errorf("asked %d times, reported %v", f.asked.Load()-asked, reports())
+			}
+			p.rose()
+			after(time.Second)
+			one(t, reports(), 2*time.Second, 2*time.Second)
+		})
+	})
+	t.Run("an answer to a question from before the fault does not count", func(t *testing.T) {
+		f := &fakeNode{delay: 100 * time.Millisecond} // asked at 1.0 s, 1.2 s, …: in flight at 1.05 s
+		f.up.Store(true)
+		watch(t, f, func(p *pulse, reports func() []time.Duration) {
+			after(50 * time.Millisecond)
+			p.fell()
+			p.rose()
+			after(20 * time.Millisecond)
+			if len(reports()) > 0 {
+				t.Errorf("reports %v", reports())
+			}
+			after(time.Second)
+			one(t, reports(), 1200*time.Millisecond, 1210*time.Millisecond) // the second question's answer
+		})
+	})
+	t.Run("a late answer is a sign of an outage, and the next one its end", func(t *testing.T) {
+		f := &fakeNode{}
+		f.up.Store(true)
+		watch(t, f, func(_ *pulse, reports func() []time.Duration) {
+			f.hangs.Store(true)
+			f.up.Store(false)
+			after(290 * time.Millisecond) // asked at 1.1 s, and answered 190 ms later, within its patience
+			f.up.Store(true)
+			after(time.Second)
+			one(t, reports(), 1290*time.Millisecond, 1310*time.Millisecond)
+		})
+	})
+}
+
+func ExampleKinds() {
+	for _, kind := range Kinds() {
+		fmt.Printf("%v: %s\n", kind, kind.Summary)
+	}
+	// Output:
+	// valkey standalone (process): one server that we run
+	// valkey standalone (external): one server that is already there
+}
