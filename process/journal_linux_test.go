@@ -32,12 +32,16 @@ func exists(path string) bool {
 
 func TestJournalIsRemovedWhenAllIsUndone(t *testing.T) {
 	j := openJournal(t)
-	done, err := j.Begin("link", "w1>valkey/0")
-	if err != nil {
+	first, err1 := j.Begin("link", "w1>valkey/0")
+	done, err2 := j.Begin("link", "w2>valkey/0")
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Close(); err == nil || !strings.Contains(err.Error(), "1 entries") {
-		t.Errorf("Close with an entry open: %v", err)
+	if err := j.Close(); err == nil || !strings.Contains(err.Error(), "2 entries") {
+		t.Errorf("Close with entries open: %v", err)
+	}
+	if err := first(); err != nil {
+		t.Fatal(err)
 	}
 	if !exists(j.Path()) {
 		t.Fatal("the journal was removed with an entry open")

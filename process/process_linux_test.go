@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -288,26 +289,46 @@ func TestStop(t *testing.T) {
 
 // The parent-death signal follows the thread that forked. A child must survive the end of the thread that asked for it.
 func TestChildSurvivesTheThreadThatAskedForIt(t *testing.T) {
-	started := make(chan *Process)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
-		p, err := Start(Command{Name: "child", Path: os.Args[0], Env: []string{programVariable + "=sleep"}}, nil)
-		if err != nil {
+	const n = 2 // the process's first thread never ends: at most one of them is on that
+	var started, ended sync.WaitGroup
+	started.Add(n)
+	children := make([]*Process, n)
+	for i := range n {
+		ended.Go(func() {
+			runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+			var err error
+			children[i], err = Start(Command{Name: "child", Path: os.Args[0], Env: []string{programVariable + "=sleep"}}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			started.Done()
+			started.Wait()
+		})
+	}
+	ended.Wait()
+	time.Sleep(200 * time.Millisecond)
+	for _, p := range children {
+		select {
+		case <-p.Done():
+			t.Errorf("it ended with %v", p.ExitState())
+		default:
+		}
+		if err := p.Kill(soon(t)); err != nil {
 			t.Error(err)
 		}
-		started <- p
-	}()
-	p := <-started
-	<-ended
-	select {
-	case <-p.Done():
-		t.Errorf("it ended with %v", p.ExitState())
-	case <-time.After(200 * time.Millisecond):
 	}
-	if err := p.Kill(soon(t)); err != nil {
+}
+
+func TestPauseIsNotOverWhileOneOfTheGroupRuns(t *testing.T) {
+	p, log := begin(t, "parent", nil)
+	child := spawned(t, log)
+	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil { // the leader alone
 		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := p.await(ctx, true); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the pause was seen to hold (%v) while pid %d runs", err, child)
 	}
 }
 
