@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sort"
 	"time"
@@ -219,4 +220,33 @@ What fixes it is a *fencing token*: a number that grows with each grant, which t
 		m.Result.Command = "bench run lock-pause-fenced --seed 7"
 	}
 	return m
+}
+
+// sampleSuite has an entry of each standing.
+func sampleSuite() Suite {
+	runs := func(v models.Verdict, n int) []Repeat {
+		var all []Repeat
+		for i := range n {
+			all = append(all, Repeat{Number: i + 1, Verdict: v, Standing: AsExpected, Elapsed: 6.2 + float64(i)/10,
+				Dir: fmt.Sprintf("s/%d", i+1)})
+		}
+		return all
+	}
+	s := Suite{Version: "0.1.0", Command: "bench verify --tags lock --repeat 3 --controls", Elapsed: 98.3,
+		Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)}
+	s.Entries = []Entry{
+		{Scenario: "lock-baseline", Summary: "A lock under load, nothing going wrong.", Expected: "pass", Runs: runs(models.Pass, 3)},
+		{Scenario: "lock-pause", Summary: "A worker is paused past its lock's TTL, then writes as if it still held it.",
+			Expected: "violation: fencing, lost-update", Runs: runs(models.Violation, 3)},
+		{Scenario: "lock-pause", Control: true, Expected: "none of fencing, lost-update", Runs: runs(models.Pass, 3)},
+		{Scenario: "lock-renewal", Expected: "pass", Runs: runs(models.Pass, 3)},
+		{Scenario: "lock-client-retry", Expected: "violation: linearizable:availability", Runs: runs(models.Violation, 3)},
+		{Scenario: "lock-failover", Expected: "violation: linearizable:safety, mutual-exclusion",
+			Skipped: "it needs topology sentinel, and this machine has no valkey-sentinel"},
+	}
+	r := &s.Entries[3].Runs[1]
+	r.Verdict, r.Standing, r.Reasons = models.Violation, Contrary, []string{"mutual-exclusion was violated, which the scenario does not expect."}
+	r = &s.Entries[4].Runs[2]
+	r.Verdict, r.Standing, r.Reasons = models.Inconclusive, Inconclusive, []string{"Coverage faults: 1 of at least 3."}
+	return s
 }

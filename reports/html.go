@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,12 @@ const (
 	talesACheck  = 3
 	mostFindings = 20
 	mostFaults   = 60
+)
+
+// Widths of a swimlane without the names of its lanes, in pixels: what a wide page has, and what a telephone scrolls through.
+const (
+	wideWidth   = 908
+	narrowWidth = 440
 )
 
 // fact is a name and what it is.
@@ -62,9 +69,11 @@ type reportPage struct {
 type taleView struct {
 	*tale
 	Heading, Summary, Severity, Left, Porcupine string
-	Picture                                     *picture
+	Pictures                                    []*picture // the same, for wide and narrow pages
 	Records                                     []recordView
 	Legend                                      []legendView
+	// Folded: another tale of the same check is on the page.
+	Folded bool
 }
 
 type legendView struct {
@@ -75,9 +84,9 @@ type legendView struct {
 type recordView struct{ Kind, Client, Key, Call, Return, Outcome, Fields string }
 
 type checkView struct {
-	Sign, Class, Name, About, Verdict, Decided, Detail, Count, More string
-	Findings                                                        []string
-	Open                                                            bool
+	Sign, Class, Name, About, Verdict, Detail, Count, More string
+	Findings                                               []string
+	Open                                                   bool
 }
 
 type latencyView struct {
@@ -128,10 +137,12 @@ func newReportPage(m *Material, linked map[string]string) (*reportPage, error) {
 		if i > 0 {
 			heading = "And"
 		}
-		p.Tales = append(p.Tales, newTaleView(t, heading, 940, linked))
+		v := newTaleView(t, heading, linked)
+		v.Folded = slices.ContainsFunc(p.Tales, func(told *taleView) bool { return told.Check == t.Check })
+		p.Tales = append(p.Tales, v)
 	}
 	if t := nearMiss(m); t != nil && len(p.Tales) == 0 {
-		p.Tales = append(p.Tales, newTaleView(t, "What was prevented", 940, linked))
+		p.Tales = append(p.Tales, newTaleView(t, "What was prevented", linked))
 	}
 	var err error
 	if p.Explains, err = markdown(r.Explains); err != nil {
@@ -223,9 +234,9 @@ func nonEmpty(all []fact) []fact {
 	return kept
 }
 
-func newTaleView(t *tale, heading string, width int, linked map[string]string) *taleView {
+func newTaleView(t *tale, heading string, linked map[string]string) *taleView {
 	v := &taleView{tale: t, Heading: heading, Summary: cleanText(t.Finding.Summary), Severity: string(t.Finding.Severity),
-		Picture: drawTale(t, width), Porcupine: linked[t.Finding.Key]}
+		Pictures: []*picture{drawTale(t, "wide", wideWidth), drawTale(t, "narrow", narrowWidth)}, Porcupine: linked[t.Finding.Key]}
 	if key := cleanName(t.Finding.Key); key != "" {
 		v.Heading += " to " + key
 	}
@@ -281,7 +292,7 @@ func checkViews(r *Result, told []*taleView) []checkView {
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		v := checkView{Sign: verdictSign(c.Verdict), Class: verdictClass(c.Verdict), Name: cleanName(c.Name), About: cleanText(c.About),
-			Verdict: checkVerdict(c), Decided: grouped(int64(c.Decided)), Detail: capital(checkDetail(r, c))}
+			Verdict: checkVerdict(c), Detail: capital(checkDetail(r, c))}
 		left := c.More
 		for j := range c.Findings {
 			if len(v.Findings) == mostFindings {

@@ -19,4 +19,16 @@ func TestLook(t *testing.T) {
 		os.WriteFile(name, b, 0o644)
 		t.Log(len(b))
 	}
+	if err := WriteStory("/tmp/look/story.html", lockPause(false), lockPause(true), "lock-pause/report.html", "lock-pause-fenced/report.html"); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteSuite("/tmp/look/suite", sampleSuite()); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write("/tmp/look/run", lockPause(false)); err != nil {
+		t.Fatal(err)
+	}
+	StoryTerminal(os.Stdout, lockPause(false), lockPause(true), Options{})
+	SuiteTerminal(os.Stdout, sampleSuite(), Options{Dir: "results"})
+	SuiteTerminal(os.Stdout, sampleSuite(), Options{Width: 80, Color: true})
 }

@@ -26,6 +26,9 @@ type Result struct {
 	Expected       string         `json:"expected"` // "pass" or "violation"
 	ExpectedChecks ExpectedChecks `json:"expected_checks"`
 	AsExpected     bool           `json:"as_expected"`
+	// Unproven: the run shows neither what was expected nor the contrary. Its verdict can still be a violation, of another
+	// check than those that were to fail.
+	Unproven bool `json:"unproven,omitempty"`
 	// Reasons say why it is not as expected, or proves nothing: one sentence each.
 	Reasons  []string `json:"reasons,omitempty"`
 	CutShort bool     `json:"cut_short,omitempty"` // interrupted, or its runner died

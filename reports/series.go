@@ -25,8 +25,9 @@ func SeriesOf(in *models.Input) []Series {
 		}
 	}
 	step := int64(niceStep(max(float64(to-from)/60, 50e6)))
-	from -= ((from % step) + step) % step
-	n := int((to-from)/step) + 1
+	// The last interval takes what is left over, so that it isn't a fraction of the others and its rate means nothing.
+	n := max(int((to-from)/step), 1)
+	last := time.Duration(to - from - int64(n-1)*step)
 	type interval struct {
 		latencies []float64
 		errors    int64
@@ -40,7 +41,7 @@ func SeriesOf(in *models.Input) []Series {
 		if kinds[op.Kind] == nil {
 			kinds[op.Kind] = make([]interval, n)
 		}
-		v := &kinds[op.Kind][(seenAt(op)-from)/step]
+		v := &kinds[op.Kind][min(int((seenAt(op)-from)/step), n-1)]
 		switch op.Outcome {
 		case history.Unknown:
 			v.errors++
@@ -56,6 +57,9 @@ func SeriesOf(in *models.Input) []Series {
 		for i := range intervals {
 			v := &intervals[i]
 			p := Point{At: from + int64(i)*step, Length: time.Duration(step), Count: int64(len(v.latencies)), Errors: v.errors}
+			if i == n-1 {
+				p.Length = max(last, 1)
+			}
 			if len(v.latencies) > 0 {
 				slices.Sort(v.latencies)
 				p.P50, p.P99 = quantile(v.latencies, 0.5), quantile(v.latencies, 0.99)

@@ -14,6 +14,7 @@ import (
 // picture is a tale as a swimlane, laid out in pixels; web/parts.html draws it. Clients are lanes, with what each believed
 // that it held; below them the object as it was granted, and the resource with what it accepted and refused.
 type picture struct {
+	Class         string // for which pages
 	Width, Height int
 	Title         string
 	Top           int // height of the axis
@@ -72,6 +73,7 @@ const (
 	rowHeight  = 23
 	dotSpace   = 21 // marks closer than this go to different rows
 	mostRows   = 4
+	leastLane  = 46 // its name needs as much
 	barHeight  = 18
 	barSpace   = 22
 )
@@ -84,8 +86,9 @@ type sketch struct {
 }
 
 // drawTale lays a tale out in a picture of the given width, which doesn't count the names of its lanes.
-func drawTale(t *tale, width int) *picture {
+func drawTale(t *tale, class string, width int) *picture {
 	s := &sketch{t: t}
+	s.Class = class
 	length := max(float64(t.To-t.From), 1000)
 	s.from, s.to = float64(t.From)-0.05*length, float64(t.To)+0.07*length
 	s.Width, s.Top, s.Height = width, axisHeight, axisHeight
@@ -257,7 +260,7 @@ func (s *sketch) objectLane() {
 	if len(marks) > 0 {
 		height += s.dots(float64(l.Y+height)+12, marks)*rowHeight + 2
 	}
-	s.grow(l, height+4)
+	s.grow(l, max(height+4, leastLane))
 	for _, sh := range stores {
 		s.shade(sh, l)
 	}
@@ -314,7 +317,7 @@ func (s *sketch) resourceLane() {
 		return
 	}
 	sort.SliceStable(marks, func(i, j int) bool { return marks[i].At < marks[j].At })
-	l := s.addLane("resource "+cleanName(s.t.Finding.Key), "what it decided", "resource")
+	l := s.addLane("resource", "what it decided", "resource")
 	first := len(s.Dots)
 	rows := s.dots(float64(l.Y)+laneTop+18, marks)
 	for i, st := range marks {
@@ -329,7 +332,7 @@ func (s *sketch) resourceLane() {
 			}
 		}
 	}
-	s.grow(l, laneTop+18+rows*rowHeight)
+	s.grow(l, max(laneTop+18+rows*rowHeight, leastLane))
 	s.offenceLabel()
 }
 

@@ -75,9 +75,14 @@ func (p *printer) tale(t *tale, title string) {
 	p.section(title, t.subject())
 	p.text(2, 2, plain, cleanText(t.Finding.Summary))
 	p.blank()
+	p.steps(t)
+}
+
+// steps prints a timeline, a line an event.
+func (p *printer) steps(t *tale) {
 	who := 0
 	for _, s := range t.Steps {
-		who = max(who, len([]rune(s.Who)))
+		who = max(who, columns(s.Who))
 	}
 	who = min(who, 24)
 	for i := range t.Steps {
