@@ -1,6 +1,9 @@
 package history
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What can be wrong with recorded files. Errors that wrap one of these name the file and say what to do about it.
 var (
@@ -14,4 +17,12 @@ var (
 	ErrInUse = errors.New("in use")
 	// ErrClosed: the recorder or log has been closed.
 	ErrClosed = errors.New("closed")
+	// ErrOutOfOrder: a batch was received before the one that precedes it.
+	ErrOutOfOrder = errors.New("out of order")
 )
+
+// damaged tells what is wrong with a file, and what to do.
+func damaged(path string, kind error, format string, args ...any) error {
+	return fmt.Errorf("history: %s is %w: %s; restore the file from a copy, or run again: nothing is decided from a part of a history",
+		path, kind, fmt.Sprintf(format, args...))
+}

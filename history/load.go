@@ -1,6 +1,10 @@
 package history
 
-import "iter"
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+)
 
 // History is a recorded run in memory.
 type History struct {
@@ -8,47 +12,75 @@ type History struct {
 	Operations []Operation // of clients, by Call
 	Resource   []Operation // the witness's log: by key, and in Sequence order within a key
 	Events     []Event     // by ID
-	Sources    []Source    // by base name; the witness's log is among them
+	Sources    []Source    // by base name, the witness's log last
 }
 
-// Source is one recorder's files.
-type Source struct {
-	Base   string
-	Number uint16 // index into Names.Workers
-	// Closed: the recorder was closed in order. A process that was killed did not.
-	Closed bool
-	// Streamed: the files were written by a Receiver. If Closed is false too, the last of what the process did is missing.
-	Streamed bool
-	// Dropped counts operations that could not be recorded, and Error says why.
-	Dropped int64
-	Error   string
+// Dropped counts the operations that recorders could not record. A history that lacks some proves no pass.
+func (h *History) Dropped() int64 {
+	var n int64
+	for _, s := range h.Sources {
+		n += s.Dropped
+	}
+	return n
 }
 
-// Load reads the results directory dir whole: dir/history, dir/resource.parquet and dir/faults.jsonl.
-func Load(dir string) (*History, error) { return &History{}, nil }
+// Load reads the results directory dir whole: its history/, its resource log and its faults.jsonl, as Open finds them.
+func Load(dir string) (*History, error) {
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	h := &History{}
+	for op, err := range r.All() {
+		if err != nil {
+			return nil, err
+		}
+		h.Operations = append(h.Operations, op)
+	}
+	for op, err := range r.Resource() {
+		if err != nil {
+			return nil, err
+		}
+		h.Resource = append(h.Resource, op)
+	}
+	h.Names, h.Sources = *r.Names(), r.Sources()
+	if err := h.orderResource(dir); err != nil {
+		return nil, err
+	}
+	if h.Events, err = r.Events(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
 
-// Finish converts what dead processes left in the results directory dir.
-func Finish(dir string) error { return nil }
-
-// Reader reads a recorded run as a stream.
-type Reader struct{}
-
-// Open finds the files of the results directory dir.
-func Open(dir string) (*Reader, error) { return &Reader{}, nil }
-
-// Names are the strings that the operations yielded so far refer to.
-func (r *Reader) Names() *Names                         { return &Names{} }
-func (r *Reader) All() iter.Seq2[Operation, error]      { return func(func(Operation, error) bool) {} }
-func (r *Reader) Resource() iter.Seq2[Operation, error] { return func(func(Operation, error) bool) {} }
-func (r *Reader) Sources() []Source                     { return nil }
-func (r *Reader) Close() error                          { return nil }
-
-// EventLog writes faults.jsonl.
-type EventLog struct{}
-
-// NewEventLog opens path for appending.
-func NewEventLog(path string) (*EventLog, error)  { return &EventLog{}, nil }
-func (l *EventLog) Append(e Event) (Event, error) { return e, nil }
-func (l *EventLog) End(e Event, at int64) error   { return nil }
-func (l *EventLog) Close() error                  { return nil }
-func LoadEvents(path string) ([]Event, error)     { return nil, nil }
+// orderResource puts the witness's log in its own order. The Sequence of a key counts from 1 without a gap: one that is
+// missing was recorded and lost.
+func (h *History) orderResource(dir string) error {
+	slices.SortStableFunc(h.Resource, func(a, b Operation) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Sequence(), b.Sequence()))
+	})
+	for _, s := range h.Sources {
+		if s.Base == ResourceBase && s.Dropped > 0 {
+			return nil // known to lack some
+		}
+	}
+	var key uint32
+	var want int64 = 1
+	for i := range h.Resource {
+		o := &h.Resource[i]
+		if o.Key != key {
+			key, want = o.Key, 1
+		}
+		if o.Sequence() != want {
+			kind := ErrTruncated
+			if o.Sequence() < want {
+				kind = ErrCorrupt
+			}
+			return damaged(filepath.Join(dir, ResourceBase+".parquet"), kind, "the attempt on %q that should be number %d is number %d",
+				h.Names.Key(o.Key), want, o.Sequence())
+		}
+		want++
+	}
+	return nil
+}
