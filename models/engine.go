@@ -33,6 +33,9 @@ type budget struct {
 // decide asks the engine whether the operations of one object, sorted by Call, linearize. Those with the Optional flag may be
 // left out. Refusals that are to be excused are not among them.
 func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops []history.Operation, b budget) decision {
+	if ctx.Err() != nil {
+		return undecided("%s", outOfTime(ctx))
+	}
 	switch engine {
 	case EngineStream:
 		return decideStream(ctx, spec, ops, b)

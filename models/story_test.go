@@ -99,7 +99,7 @@ func (h *toldHistory) operation(f []string) (history.Operation, error) {
 		return op, err
 	}
 	op.Worker, op.Client = h.process(worker), uint16(n)
-	for _, primitive := range []string{"lock", "resource", "toy"} {
+	for _, primitive := range []string{"lock", "resource"} {
 		if kind, err := history.ParseKind(primitive, f[1]); err == nil {
 			op.Kind = kind
 		}
