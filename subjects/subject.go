@@ -31,6 +31,7 @@ type Subject struct {
 // Env is what a worker hands to the subject that it builds.
 type Env struct {
 	Worker    string // "w1"
+	Clients   int    // how many clients the worker runs: so many connections are made ready before the barrier
 	Endpoints endpoint.Set
 	Now       func() time.Time // the clock the subject reads: skewed by faults, never used for history
 	// Point is where a client may be caught: it returns at once unless a trap is armed for that name, and then blocks until

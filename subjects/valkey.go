@@ -15,7 +15,9 @@ type valkey struct {
 	namespace string
 }
 
-// openValkey connects to the run's Valkey, and reports one that does not answer before the run begins.
+// openValkey connects to the run's Valkey, one connection for each client of the worker, and reports one that does not answer
+// before the run begins. A client that had to connect while a fault is in force would show what becomes of handshakes, which is
+// not what the run is about.
 func openValkey(ctx context.Context, env Env, options ...endpoint.Option) (valkey, error) {
 	e, given := env.Endpoints["valkey"]
 	if !given {
@@ -25,12 +27,29 @@ func openValkey(ctx context.Context, env Env, options ...endpoint.Option) (valke
 	if err != nil {
 		return valkey{}, fmt.Errorf("subjects: %w", err)
 	}
-	if err := client.Ping(ctx).Err(); err != nil {
+	if err := connect(ctx, client, max(env.Clients, 1)); err != nil {
 		_ = client.Close()
 		return valkey{}, fmt.Errorf("subjects: %v does not answer: %w", e, err)
 	}
 	return valkey{client, e.Namespace}, nil
 }
 
-// key is the name in the store of what the workload calls key.
-func (v valkey) key(key string) string { return v.namespace + key }
+// connect makes n connections to the client's node and leaves them in its pool.
+func connect(ctx context.Context, client redis.UniversalClient, n int) error {
+	node, one := client.(*redis.Client)
+	if !one {
+		return client.Ping(ctx).Err()
+	}
+	for range n {
+		conn := node.Conn() // has a connection to itself until it is closed
+		defer conn.Close()
+		if err := conn.Ping(ctx).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key is the name in the store of what the workload calls key. It is a hash tag, so that whatever a subject keeps beside it
+// can share both its slot in a cluster and the namespace, which an ACL may bound.
+func (v valkey) key(key string) string { return v.namespace + "{" + key + "}" }

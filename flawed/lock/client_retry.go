@@ -28,13 +28,15 @@ type ClientRetry struct {
 
 // Settings of the retrying client, and what they mean for whoever wants to catch it.
 //
-// A store that stops answering for P catches every acquire that was sent to it, and not answered, when it stopped, if
+// A store that stops answering catches an acquire if the stop lasts for longer than one RetryAfter and shorter than two,
+// counted from when the acquire was sent. The first try waits in the stopped server's socket, where the client's closing of
+// the connection does not take it away, and is executed as soon as the server goes on. The second try begins 10 to 30 ms after
+// the first has timed out (go-redis's backoff), on a new connection, whose handshake waits for the server too; if that times
+// out as well, it is not repeated, whatever Retries says, and the caller gets an error instead of a refusal.
 //
-//	RetryAfter < P < (Retries+1) × RetryAfter
-//
-// The first try waits in the stopped server's socket, where the client's closing of the connection does not take it away; the
-// server executes it as soon as it goes on, before it reads what arrived later. An acquire that begins later in the pause is
-// caught if more than RetryAfter of it is left. P between one and two RetryAfters needs one retry only.
+// So a pause of 1.5 RetryAfters catches every acquire of its first third that is sent on an open connection, and leaves half
+// a RetryAfter for stalls on either side. (Measured on valkey 8.0 with 16 acquires each: a pause of 0.9 s catches none, of
+// 1.1 to 1.6 s all that had a connection, of 2.4 s none.)
 //
 // RetryAfter is much longer than a machine under load stalls, so that without the pause nothing is repeated.
 const (

@@ -17,6 +17,9 @@ import (
 // The tokens of a key are counted in a second key beside it, in the same hash slot, which never expires: a token repeated
 // protects nothing. So each key that was ever locked leaves a counter behind. Let no eviction policy touch it (volatile-* and
 // noeviction don't), and mind that it goes back to what survives when the server loses data.
+//
+// The counter of "k" is "{k}:fencing-token", that of "app:{k}" is "app:{k}:fencing-token": give keys a hash tag if all names
+// must begin alike.
 type Fenced struct{ held }
 
 // counterSuffix ends the name of a key's counter.

@@ -77,9 +77,15 @@ func (notSent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
+// handshake marks what a command of the handshake returns. go-redis takes an error reply to HELLO for an old server and goes
+// on without it. That must not be where the server has closed the connection with its reply, as it does when it has too many
+// clients: then the command would be written to a closed connection, and be unknown. So there the reply loses its type.
 func handshake(err error) error {
 	if err == nil || isNotSent(err) {
 		return err
+	}
+	if redis.IsMaxClientsError(err) {
+		err = errors.New(err.Error())
 	}
 	return &NotSentError{Stage: "handshake", err: err}
 }
