@@ -19,11 +19,16 @@ type decoder struct {
 	vocabulary Vocabulary
 	mistakes   Mistakes
 	marks      map[string]mark // where each value that was read stands, by path
+	meant      map[string]bool // fields that unknown ones were probably meant to be
 	prefix     string          // what fields of mistakes begin with: "control."
 }
 
-// fail records a mistake of the field at path. A field is accused once: a value of the wrong type is not also too small.
+// fail records a mistake of the field at path. A field is accused once: a value of the wrong type is not also too small, and
+// what was misspelt is not also missing.
 func (d *decoder) fail(path, format string, args ...any) {
+	if d.meant[path] {
+		return
+	}
 	for _, m := range d.mistakes {
 		field := strings.TrimPrefix(m.Field, d.prefix)
 		if field == path || strings.HasPrefix(path, field) && strings.ContainsAny(path[len(field):][:1], ".[") {
@@ -307,21 +312,18 @@ func (d *decoder) fields(n *yaml.Node, path, owner string, structs ...reflect.Va
 	d.each(n, path, func(name, at string, value *yaml.Node) {
 		target, ok := targets[name]
 		if !ok {
-			d.failAt(d.marks[at], at, unknownField(name, names, owner))
+			sentence := "unknown field"
+			if close, ok := nearest(name, names); ok {
+				sentence += fmt.Sprintf("; did you mean %q?", close)
+				d.meant[join(path, close)] = true
+			}
+			// All of them, in the order of their declaration: unlike names of a catalogue they are few.
+			d.failAt(d.marks[at], at, fmt.Sprintf("%s (%s has %s)", sentence, owner, strings.Join(names, ", ")))
 			return
 		}
 		d.value(value, at, target)
 	})
 	return len(d.mistakes) == before
-}
-
-func unknownField(name string, names []string, owner string) string {
-	sentence := "unknown field"
-	if close, ok := nearest(name, names); ok {
-		sentence += fmt.Sprintf("; did you mean %q?", close)
-	}
-	// All of them, in the order of their declaration: unlike names of a catalogue they are few.
-	return fmt.Sprintf("%s (%s has %s)", sentence, owner, strings.Join(names, ", "))
 }
 
 // field is one field of a struct that a scenario can set.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -60,7 +61,7 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	case Load:
 		return value.node()
 	case Arrival:
-		return encodeFields(v, false)
+		return value.node()
 	case Fault:
 		return value.node()
 	case Store:
@@ -87,6 +88,9 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	case reflect.Interface:
 		if v.IsNil() {
 			return scalar("!!null", "null"), nil
+		}
+		if v.Elem().Kind() == reflect.Float64 {
+			return float(v.Elem().Float()), nil
 		}
 		return encode(v.Elem())
 	case reflect.Slice:
@@ -127,7 +131,7 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	case v.CanUint():
 		return scalar("!!int", strconv.FormatUint(v.Uint(), 10)), nil
 	case v.CanFloat():
-		return float(v.Float()), nil
+		return scalar("", strconv.FormatFloat(v.Float(), 'g', -1, 64)), nil
 	}
 	return nil, fmt.Errorf("values of type %s have no place in a scenario", v.Type())
 }
@@ -144,16 +148,21 @@ func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// text is a string, as a block where it has several lines.
+// text is a string, as a block where it has several lines that a person wrote. Others are quoted: a block that begins with a
+// space, or has a tab where YAML expects none, isn't read back as it was.
 func text(s string) *yaml.Node {
 	n := scalar("!!str", s)
-	if strings.Contains(s, "\n") {
+	switch {
+	case !strings.Contains(s, "\n"):
+	case s[0] == ' ' || s[0] == '\n' || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }):
+		n.Style = yaml.DoubleQuotedStyle
+	default:
 		n.Style = yaml.LiteralStyle
 	}
 	return n
 }
 
-// float writes a number so that it is read as a float again and not as an int.
+// float writes a number whose type nobody has declared, so that it is read as a float again and not as an int.
 func float(f float64) *yaml.Node {
 	written := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(written, ".eIN") {
@@ -193,6 +202,15 @@ func (l Load) node() (*yaml.Node, error) {
 	return n, nil
 }
 
+func (a Arrival) node() (*yaml.Node, error) {
+	type bare Arrival
+	n, err := encodeFields(reflect.ValueOf(bare(a)), false)
+	if err == nil && a.To == 0 {
+		drop(n, "to")
+	}
+	return n, err
+}
+
 func (f Fault) node() (*yaml.Node, error) {
 	type bare Fault
 	n, err := encodeFields(reflect.ValueOf(bare(f)), true)
@@ -229,10 +247,10 @@ func (e Expect) node() (*yaml.Node, error) {
 func (t Threshold) node() *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	if t.Below != nil {
-		put(n, text("below"), scalar("!!str", t.Unit.write(*t.Below)))
+		put(n, text("below"), scalar("", t.Unit.write(*t.Below)))
 	}
 	if t.Above != nil {
-		put(n, text("above"), scalar("!!str", t.Unit.write(*t.Above)))
+		put(n, text("above"), scalar("", t.Unit.write(*t.Above)))
 	}
 	if t.Outside != "" {
 		put(n, text("outside"), text(t.Outside))

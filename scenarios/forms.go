@@ -15,7 +15,7 @@ import (
 func (d *decoder) workload(n *yaml.Node, path string, w *Workload) {
 	kind := child(n, "kind")
 	if n.Kind != yaml.MappingNode || kind == nil {
-		d.fail(path, "expected a kind (kind: …)%s", listed(workloadNames(d.vocabulary), "the catalogue"))
+		d.fail(path, "has no kind%s", listed(workloadNames(d.vocabulary), "the catalogue"))
 		return
 	}
 	head := struct {

@@ -28,6 +28,10 @@ func (d *decoder) judge(s *Scenario) {
 		}
 	}
 	subject := d.judgeSubject(s)
+	if w := d.knownWorkload(s.Workload.Kind); subject != nil && w != nil && subject.Primitive != "" && !slices.Contains(w.Primitives, subject.Primitive) {
+		d.fail("subject", "%s is a %s, and the workload %s drives %s only", s.Subject, subject.Primitive, w.Name, strings.Join(w.Primitives, ", "))
+		return // the rest would be held against the wrong one
+	}
 	d.judgeTopology(s, subject)
 	d.judgeLoad(&s.Load)
 	for i := range s.Faults {
@@ -54,7 +58,7 @@ func (d *decoder) require(field string, there bool, what string) {
 	}
 }
 
-// judgeSubject finds the subject, and whether the workload can drive it. An unknown subject gives nil.
+// judgeSubject finds the subject. An unknown one gives nil.
 func (d *decoder) judgeSubject(s *Scenario) *KnownSubject {
 	if s.Subject == "" {
 		return nil
@@ -65,11 +69,7 @@ func (d *decoder) judgeSubject(s *Scenario) *KnownSubject {
 		if k.Name != s.Subject && !(strings.HasSuffix(k.Name, ":") && len(s.Subject) > len(k.Name) && strings.HasPrefix(s.Subject, k.Name)) {
 			continue
 		}
-		subject := &d.vocabulary.Subjects[i]
-		if w := d.knownWorkload(s.Workload.Kind); w != nil && subject.Primitive != "" && !slices.Contains(w.Primitives, subject.Primitive) {
-			d.fail("subject", "%s is a %s, and the workload %s drives %s only", s.Subject, subject.Primitive, w.Name, strings.Join(w.Primitives, ", "))
-		}
-		return subject
+		return &d.vocabulary.Subjects[i]
 	}
 	d.fail("subject", "%s", unknown("subject", s.Subject, names, "the catalogue"))
 	return nil
@@ -277,13 +277,18 @@ func (d *decoder) knownCheck(name string) *KnownCheck {
 
 // judgeExpected holds names such as "linearizable:safety" against the scenario's checks.
 func (d *decoder) judgeExpected(s *Scenario, path string, names []string) {
+	if slices.ContainsFunc(d.mistakes, func(m Mistake) bool { return strings.HasPrefix(m.Field, d.prefix+"checks") }) {
+		return // who knows what was meant
+	}
 	for i, name := range names {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		check, severity, severe := strings.Cut(name, ":")
 		k := d.knownCheck(check)
 		switch {
+		case !slices.Contains(s.Checks, check) && k != nil:
+			d.fail(at, "%s is not among the scenario's checks; add it there", check)
 		case !slices.Contains(s.Checks, check):
-			d.fail(at, "%s", unknown("check", check, s.Checks, "checks of this scenario"))
+			d.fail(at, "%s", unknown("check", check, s.Checks, "this scenario"))
 		case severe && k != nil && !slices.Contains(k.Severities, severity):
 			d.fail(at, "%s", unknown("severity", severity, k.Severities, check))
 		}

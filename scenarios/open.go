@@ -86,7 +86,7 @@ func Parse(source string, text []byte, v Vocabulary, overrides ...Override) (*Sc
 
 // scenario decodes and judges the tree.
 func (t *tree) scenario(v Vocabulary, prefix string) (*Scenario, Mistakes) {
-	d := &decoder{tree: *t, vocabulary: v, marks: map[string]mark{}, prefix: prefix}
+	d := &decoder{tree: *t, vocabulary: v, marks: map[string]mark{}, meant: map[string]bool{}, prefix: prefix}
 	s := new(Scenario)
 	d.fields(t.root, "", "", reflect.ValueOf(s))
 	d.judge(s)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -57,6 +58,9 @@ func plant(source string, text []byte) (*tree, Mistakes) {
 		if m := yamlMessage.FindStringSubmatch(problem); m != nil {
 			line, _ = strconv.Atoi(m[1])
 			problem = m[2]
+			if line > 0 && strings.HasPrefix(problem, "did not find expected") {
+				line++ // yaml counts lines from 0 in what its parser says, as opposed to its scanner
+			}
 		}
 		return nil, fail(line, "", "is not YAML: %s", problem)
 	}
