@@ -20,6 +20,7 @@ var linearizable = Check{
 	Name:       linearizableName,
 	About:      "Every answer is one that a single-threaded, instantaneous implementation could have given.",
 	Primitives: []string{"lock", "lease"},
+	Severities: []Severity{Safety, Availability},
 	expires:    true,
 	Run: func(ctx context.Context, in *Input) Report {
 		switch in.Primitive {
