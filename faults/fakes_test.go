@@ -187,8 +187,12 @@ func (t *target) Place() (int, int) { return t.process, t.node }
 func (t *target) Alive() bool       { return !t.dead }
 func (t *target) Keeps() bool       { return t.keeps }
 
-func (t *target) do(verb string, state *bool, to bool) error {
-	time.Sleep(t.delay)
+func (t *target) do(ctx context.Context, verb string, state *bool, to bool) error {
+	select {
+	case <-time.After(t.delay):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if bad := t.fail != nil || t.dies; bad && time.Since(t.world.epoch) >= t.from {
 		if t.dies {
 			t.dead, t.paused = true, false
@@ -203,8 +207,10 @@ func (t *target) do(verb string, state *bool, to bool) error {
 	return nil
 }
 
-func (t *target) Pause(context.Context) error      { return t.do("pause", &t.paused, true) }
-func (t *target) Resume(context.Context) error     { return t.do("resume", &t.paused, false) }
-func (t *target) Kill(context.Context) error       { return t.do("kill", &t.dead, true) }
-func (t *target) Start(context.Context) error      { return t.do("start", &t.dead, false) }
-func (t *target) StartEmpty(context.Context) error { return t.do("start empty", &t.dead, false) }
+func (t *target) Pause(ctx context.Context) error  { return t.do(ctx, "pause", &t.paused, true) }
+func (t *target) Resume(ctx context.Context) error { return t.do(ctx, "resume", &t.paused, false) }
+func (t *target) Kill(ctx context.Context) error   { return t.do(ctx, "kill", &t.dead, true) }
+func (t *target) Start(ctx context.Context) error  { return t.do(ctx, "start", &t.dead, false) }
+func (t *target) StartEmpty(ctx context.Context) error {
+	return t.do(ctx, "start empty", &t.dead, false)
+}

@@ -1,5 +1,14 @@
 // Package faults is what goes wrong, and the journal that undoes it. What a fault needs of its target is a small interface;
 // a topology supports a fault by satisfying it.
+//
+//	scenario's line          Directory              Fault
+//	do: pause      ──────►   "worker" → w1, w2  ──► Supports(w1): is it Pausable?
+//	on: worker                                      journal ─ Inject ─ event ┐
+//	when: holding  ──────►   Traps: w1/c3 waits ◄── release when in force    │ for: 700ms
+//	for: 700ms                                      event ─ undo ────────────┘
+//
+// A new fault is a file with one Fault in it (pause.go is the smallest), a line in the table of kinds.go and, if its targets
+// must be able to do something new, an interface below.
 package faults
 
 import (

@@ -26,30 +26,25 @@ const (
 type server struct {
 	order   Order
 	number  int
-	program string
 	options serverOptions
 	pulse   pulse
 	reserve func(*process.Journal) (*port, error) // reservePort, but in a test
 
-	mu     sync.Mutex // guards what follows; held while anything is done to the process
-	port   *port
-	dir    *directory
-	proc   *process.Process // the last one started; nil before the first
-	closed bool
+	mu      sync.Mutex // guards what follows; held while anything is done to the process
+	program string     // the same at each start
+	port    *port
+	dir     *directory
+	proc    *process.Process // the last one started; nil before the first
+	closed  bool
 }
 
-// newServer checks the order for node number n of it. The program is looked for here, so that a machine without it is told so
-// before anything runs.
+// newServer checks the order for node number n of it.
 func newServer(order Order, n int) (*server, error) {
 	options, err := parseServerOptions(order.Options)
 	if err != nil {
 		return nil, fmt.Errorf("topology %s: %w", order.Store, err)
 	}
-	program, err := findServer()
-	if err != nil {
-		return nil, err
-	}
-	return &server{order: order, number: n, program: program, options: options, reserve: reservePort}, nil
+	return &server{order: order, number: n, options: options, reserve: reservePort}, nil
 }
 
 // findServer finds the program that a node runs.
@@ -179,6 +174,9 @@ func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
+	if s.program, err = findServer(); err != nil {
+		return err
+	}
 	if s.dir, err = makeDir(s.order.Journal, s.order.Dir, fmt.Sprintf("%s-%d", s.order.Store, s.number)); err != nil {
 		return err
 	}

@@ -120,7 +120,12 @@ func TestAWrongOrderIsOneSentence(t *testing.T) {
 
 func TestAMachineWithoutAServerIsToldWhatToDo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := Up(t.Context(), Order{Store: "valkey", Kind: "standalone"})
+	order := standaloneOrder(t, nil)
+	defer nothingLeft(t, order)
+	if _, err := Targets(order); err != nil {
+		t.Errorf("what there would be can't be told without it: %v", err)
+	}
+	_, err := Up(t.Context(), order)
 	if !errors.Is(err, ErrNoServer) || !strings.Contains(err.Error(), "make setup") {
 		t.Errorf("the error is %v", err)
 	}
@@ -187,7 +192,9 @@ func TestAPortThatIsTakenAfterAllIsChangedForAnother(t *testing.T) {
 	node.reserve = func(journal *process.Journal) (*port, error) {
 		reserved, err := reservePort(journal)
 		if err == nil && listener == nil { // somebody is quicker
-			listener, err = net.Listen("tcp", reserved.address())
+			if listener, err = net.Listen("tcp", reserved.address()); err == nil {
+				go answer(listener)
+			}
 		}
 		return reserved, err
 	}
@@ -203,6 +210,27 @@ func TestAPortThatIsTakenAfterAllIsChangedForAnother(t *testing.T) {
 		t.Error(err)
 	}
 	nothingLeft(t, order)
+}
+
+// answer says PONG to everybody, as a server that isn't ours would, until the listener is closed.
+func answer(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			for {
+				if _, err := conn.Read(make([]byte, 1024)); err != nil {
+					return
+				}
+				if _, err := conn.Write([]byte("+PONG\r\n")); err != nil {
+					return
+				}
+			}
+		}()
+	}
 }
 
 func TestOnlyOurOwnDirectoriesAreRemoved(t *testing.T) {
