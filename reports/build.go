@@ -19,6 +19,9 @@ func Checks(reports []models.Report, names *history.Names) []Check {
 			Findings: make([]Finding, 0, len(r.Findings)),
 			More:     r.More,
 		}
+		if known, ok := models.Find(r.Check); ok {
+			check.About = known.About
+		}
 		for j := range r.Findings {
 			finding := nameFinding(&r.Findings[j], names)
 			check.Severity = graver(check.Severity, finding.Severity)

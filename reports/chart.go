@@ -41,6 +41,8 @@ const (
 	chartTop    = 12
 	chartRight  = 10
 	chartBottom = 24
+	mostShades  = 80
+	mostCharts  = 12 // kinds of operations
 )
 
 // axis maps values to pixels of a chart.
@@ -61,7 +63,7 @@ func charts(series []Series, faults []history.Event) []*chart {
 		all[i] = Series{Kind: s.Kind, Points: thin(s.Points)}
 	}
 	drawn := []*chart{throughputChart(all, from, to, faults)}
-	for _, s := range all {
+	for _, s := range all[:min(len(all), mostCharts)] {
 		if c := latencyChart(s, from, to, faults); c != nil {
 			drawn = append(drawn, c)
 		}
@@ -93,17 +95,30 @@ func newChart(title, about string, from, to int64, faults []history.Event) (*cha
 	for v := math.Ceil(float64(from)/1e9/step) * step; v <= float64(to)/1e9+1e-9; v += step {
 		c.XTicks = append(c.XTicks, tick{x.of(v * 1e9), axisNumber(v, decimals) + " s"})
 	}
+	c.shade(x, from, to, faults)
+	return c, x
+}
+
+// shade draws when faults were in force. Those that would touch are drawn as one.
+func (c *chart) shade(x axis, from, to int64, faults []history.Event) {
 	for i := range faults {
 		e := &faults[i]
-		if e.Kind != history.EventFault || e.At >= to || eventEnd(e, to) <= from || len(c.Shades) >= 200 {
+		if e.Kind != history.EventFault || e.At >= to || eventEnd(e, to) <= from {
 			continue
 		}
 		left := x.of(float64(max(e.At, from)))
-		right := x.of(float64(min(eventEnd(e, to), to)))
-		c.Shades = append(c.Shades, bar{X: left, Y: chartTop, Width: max(right-left, 1.5), Height: c.PlotHeight,
+		width := max(x.of(float64(min(eventEnd(e, to), to)))-left, 1.5)
+		if n := len(c.Shades); n > 0 && left <= c.Shades[n-1].X+c.Shades[n-1].Width+0.5 {
+			last := &c.Shades[n-1]
+			last.Width, last.Title = max(last.Width, left+width-last.X), "several faults"
+			continue
+		}
+		if len(c.Shades) == mostShades {
+			return
+		}
+		c.Shades = append(c.Shades, bar{X: left, Y: chartTop, Width: width, Height: c.PlotHeight,
 			Title: fmt.Sprintf("%s of %s at %s", cleanName(e.Fault), cleanName(e.Target), clock(e.At, 3))})
 	}
-	return c, x
 }
 
 func throughputChart(series []Series, from, to int64, faults []history.Event) *chart {

@@ -22,10 +22,10 @@ func chooseTales(m *Material, most, each int) []*tale {
 			continue
 		}
 		rank := 0
-		switch role(r, c.Name) {
-		case "must":
+		if _, amiss := remark(r, c); !amiss {
 			rank = 1
-		case "may":
+		}
+		if role, _ := role(r, c.Name); role == "may" {
 			rank = 2
 		}
 		for j := range c.Findings {

@@ -26,7 +26,7 @@ func markdown(source string) (template.HTML, error) {
 		return "", nil
 	}
 	var b bytes.Buffer
-	if err := explainer.Convert([]byte(source), &b); err != nil {
+	if err := explainer.Convert([]byte(cleanLines(source)), &b); err != nil {
 		return "", fmt.Errorf("reports: rendering the scenario's explanation: %w", err)
 	}
 	return template.HTML(b.String()), nil

@@ -238,7 +238,7 @@ func newTaleView(t *tale, heading string, linked map[string]string) *taleView {
 	v := &taleView{tale: t, Heading: heading, Summary: cleanText(t.Finding.Summary), Severity: string(t.Finding.Severity),
 		Pictures: []*picture{drawTale(t, "wide", wideWidth), drawTale(t, "narrow", narrowWidth)}, Porcupine: linked[t.Finding.Key]}
 	if key := cleanName(t.Finding.Key); key != "" {
-		v.Heading += " to " + key
+		v.Heading += map[bool]string{false: " to ", true: " on "}[t.Prevented] + key
 	}
 	if t.Left > 0 {
 		v.Left = count(int64(t.Left), "operation") + " of the witness"

@@ -97,6 +97,7 @@ func checkCase(r *Result, c *Check, tales []*tale) junitCase {
 	text := checkText(c, tales)
 	message := printable(checkVerdict(c) + ": " + checkDetail(r, c))
 	settled := r.AsExpected // then nothing but a threshold can fail the run
+	_, amiss := remark(r, c)
 	switch {
 	case c.Verdict == models.Inconclusive && settled:
 		v.Skipped = &junitResult{Message: message}
@@ -104,10 +105,12 @@ func checkCase(r *Result, c *Check, tales []*tale) junitCase {
 		v.Error = &junitResult{Message: message, Type: "inconclusive"}
 	case settled:
 		v.Out = text
-	case c.Verdict == models.Violation && role(r, c.Name) == "":
+	case amiss && c.Verdict == models.Violation:
 		v.Failure = &junitResult{Message: message, Type: "violation", Text: text}
-	case c.Verdict == models.Pass && role(r, c.Name) == "must" && r.Verdict != models.Inconclusive:
-		v.Failure = &junitResult{Message: message, Type: "not-violated", Text: text}
+	case amiss && r.Standing() == Contrary:
+		v.Failure = &junitResult{Message: message, Type: "no-violation", Text: text}
+	case amiss:
+		v.Error = &junitResult{Message: message, Type: "inconclusive", Text: text}
 	default:
 		v.Out = text
 	}
@@ -128,7 +131,7 @@ func checkText(c *Check, tales []*tale) string {
 		b.WriteString(printable(c.Findings[i].Summary) + "\n")
 	}
 	for _, t := range tales {
-		if t.Check != c.Name {
+		if t.Check != cleanName(c.Name) {
 			continue
 		}
 		b.WriteString("\n")

@@ -33,7 +33,7 @@ func renderMarkdown(m *Material, _ map[string]string) ([]byte, error) {
 	w.numbers(r)
 	if r.Explains != "" {
 		w.line("<details><summary>Why, and what fixes it</summary>")
-		w.line("%s", strings.TrimSpace(withoutHTML(r.Explains)))
+		w.line("%s", strings.TrimSpace(withoutHTML(cleanLines(r.Explains))))
 		w.line("</details>")
 	}
 	w.line("%s, seed %d, %s. Again: %s", mdCode(r.Subject), r.Seed, elapsed(r.Elapsed), mdCode(clean(r.Command, 4*longText)))
@@ -69,7 +69,11 @@ func (w *mdWriter) table(head, align []string, rows [][]string) {
 }
 
 func (w *mdWriter) tale(t *tale, title string) {
-	w.line("### %s %s", title, mdText(t.subject()))
+	between := ""
+	if t.Check != "" {
+		between = ":"
+	}
+	w.line("### %s%s %s", title, between, mdText(t.subject()))
 	w.line("%s", mdText(t.Finding.Summary))
 	var rows [][]string
 	for i := range t.Steps {

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"fencepost.dev/history"
+	"fencepost.dev/models"
 )
 
 // nearMiss tells, of a run in which nothing went wrong, the first write that the resource refused because a later grant had
 // come first: what would have been a violation without the fence. Nil: there is none, or no history to look at.
 func nearMiss(m *Material) *tale {
-	if m.Input == nil || m.Input.Names == nil || m.Result.Verdict.String() != "pass" {
+	if m.Input == nil || m.Input.Names == nil || m.Result.Verdict != models.Pass {
 		return nil
 	}
 	in := m.Input

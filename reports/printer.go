@@ -86,6 +86,9 @@ type cell struct {
 
 // table prints rows aligned, indented by two; columns in right are flush right. The last column wraps.
 func (p *printer) table(rows [][]cell, right map[int]bool) {
+	if len(rows) == 0 {
+		return
+	}
 	var widths []int
 	for _, row := range rows {
 		for i, c := range row {
@@ -95,9 +98,13 @@ func (p *printer) table(rows [][]cell, right map[int]bool) {
 			widths[i] = max(widths[i], columns(c.text))
 		}
 	}
+	p.narrow(widths, !right[len(widths)-1])
 	for _, row := range rows {
 		lead, used := "  ", 2
 		for i, c := range row {
+			if columns(c.text) > widths[i] && (i < len(row)-1 || right[i]) {
+				c.text = clean(c.text, widths[i]-1)
+			}
 			if i == len(row)-1 && !right[i] {
 				p.hang(lead, used, c.style, c.text)
 				break
@@ -116,6 +123,27 @@ func (p *printer) table(rows [][]cell, right map[int]bool) {
 			lead += "  "
 			used += 2
 		}
+	}
+}
+
+// narrow takes columns from the widest ones until a table fits. A last column that wraps needs 16.
+func (p *printer) narrow(widths []int, wraps bool) {
+	cut, room := widths, p.width-2*len(widths)
+	if wraps {
+		cut, room = widths[:len(widths)-1], room-16
+	}
+	for {
+		total, widest := 0, 0
+		for i, w := range cut {
+			total += w
+			if w > cut[widest] {
+				widest = i
+			}
+		}
+		if total <= room || len(cut) == 0 || cut[widest] <= 12 {
+			return
+		}
+		cut[widest]--
 	}
 }
 

@@ -25,7 +25,7 @@ type Result struct {
 	Verdict        models.Verdict `json:"verdict"`
 	Expected       string         `json:"expected"` // "pass" or "violation"
 	ExpectedChecks ExpectedChecks `json:"expected_checks"`
-	AsExpected     bool           `json:"as_expected"`
+	AsExpected     bool           `json:"as_expected"` // and no threshold is missed
 	// Unproven: the run shows neither what was expected nor the contrary. Its verdict can still be a violation, of another
 	// check than those that were to fail.
 	Unproven bool `json:"unproven,omitempty"`

@@ -141,7 +141,7 @@ type sidesRow struct {
 }
 
 // storyWidth is what a swimlane has, in pixels, where two stand side by side.
-const storyWidth = 500
+const storyWidth = 474
 
 // WriteStory writes the page that tells two runs side by side: broken, and its pair that holds. The links lead to their
 // reports, as paths relative to the page; "": there is none.

@@ -23,8 +23,8 @@ const (
 // Suite is suite.json: what `bench verify` found, one entry per scenario.
 type Suite struct {
 	Schema  string    `json:"schema"`
-	Version string    `json:"version"` // of Fencepost
-	Command string    `json:"command"` // runs it again
+	Version string    `json:"version"`           // of Fencepost
+	Command string    `json:"command,omitempty"` // runs it again
 	Started time.Time `json:"started"`
 	Elapsed float64   `json:"elapsed_s"`
 	// NoSkip: a skipped scenario counts as contrary.
@@ -58,44 +58,6 @@ type Repeat struct {
 	Elapsed float64  `json:"elapsed_s"`
 	// Dir is the run's results directory, relative to the suite's, with slashes; "": it has none.
 	Dir string `json:"dir,omitempty"`
-}
-
-// Standing is how what came out stands to what was expected.
-type Standing string
-
-const (
-	AsExpected   Standing = "as expected"
-	Contrary     Standing = "contrary"     // a contradiction of what was expected, or a threshold missed
-	Inconclusive Standing = "inconclusive" // it proves nothing
-	Skipped      Standing = "skipped"      // nothing was run
-)
-
-// Standing is how a result stands to what was expected of it.
-func (r *Result) Standing() Standing {
-	for _, t := range r.Thresholds {
-		if !t.Met {
-			return Contrary
-		}
-	}
-	switch {
-	case r.AsExpected:
-		return AsExpected
-	case r.Verdict == models.Inconclusive:
-		return Inconclusive
-	}
-	return Contrary
-}
-
-// NewRepeat is a run of an entry, by its result.
-func NewRepeat(number int, r *Result, dir string) Repeat {
-	run := Repeat{Number: number, Verdict: r.Verdict, Standing: r.Standing(), Reasons: r.Reasons, Elapsed: r.Elapsed, Dir: dir}
-	for _, t := range r.Thresholds {
-		if !t.Met {
-			run.Reasons = append(run.Reasons[:len(run.Reasons):len(run.Reasons)],
-				fmt.Sprintf("%s was %s, wanted %s", t.Metric, measured(t.Got, t.Unit), t.Want))
-		}
-	}
-	return run
 }
 
 // Stand is the worst of an entry's runs. An entry that was neither run nor skipped proves nothing.

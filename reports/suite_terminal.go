@@ -52,11 +52,23 @@ func (p *printer) suiteTable(rows [][]cell) {
 		notes[i] = row[len(row)-1].text
 		rows[i] = row[:len(row)-1]
 	}
-	for _, row := range rows { // what is expected yields to a narrow terminal
-		row[2].text = clean(row[2].text, max(12, p.width-62-1))
+	others := 2*len(rows[0]) - 2 // what the other columns take
+	for i := range rows[0] {
+		widest := 0
+		for _, row := range rows {
+			if i < len(row) {
+				widest = max(widest, columns(row[i].text))
+			}
+		}
+		if i != 2 {
+			others += widest
+		}
+	}
+	for _, row := range rows { // what is expected yields first to a narrow terminal
+		row[2].text = clean(row[2].text, max(11, p.width-2-others-1))
 	}
 	var b bytes.Buffer
-	inner := &printer{w: &b, width: 1 << 16, color: p.color}
+	inner := &printer{w: &b, width: p.width, color: p.color}
 	inner.table(rows, map[int]bool{4: true, 5: true})
 	for i, line := range strings.SplitAfter(b.String(), "\n") {
 		io.WriteString(p.w, line)

@@ -64,13 +64,18 @@ const (
 
 // newTale tells a finding. around holds operations of the grants that occur in it.
 func newTale(check string, f *Finding, r *Result, around map[int64][]Operation) *tale {
-	t := &tale{Check: check, Finding: f}
+	t := &tale{Check: cleanName(check), Finding: f}
 	t.build(r, around)
 	return t
 }
 
 func (t *tale) build(r *Result, around map[int64][]Operation) {
 	t.addOperations(around)
+	if t.Prevented { // all of it is the story
+		for i := range t.Steps {
+			t.Steps[i].Around = false
+		}
+	}
 	t.span()
 	t.holds()
 	t.offence()
@@ -224,25 +229,23 @@ func (t *tale) span() {
 // offence marks the operation that proves it wrong: an attempt that the resource should not have accepted, else the last
 // operation that the check named.
 func (t *tale) offence() {
-	latest := map[string]int64{} // highest token that the resource has seen, by key
-	made := map[string]int64{}   // version that accepted writes have made
+	made := map[string]int64{} // version that accepted writes have made, by key
+	var seen []*Operation
 	marked := false
 	for _, s := range t.inResourceOrder() {
 		op := s.Op
-		token, version := op.Fields["token"], op.Fields["version"]
-		accepted := op.Outcome == history.OK.String()
-		stale := token != 0 && token < latest[op.Key]
-		if op.Kind == history.Write.String() {
-			stale = stale || version < made[op.Key] || t.outlived(op)
+		write := op.Kind == history.Write.String()
+		if op.Outcome == history.OK.String() {
+			stale := write && op.Fields["version"] < made[op.Key]
+			if stale || slices.ContainsFunc(seen, func(before *Operation) bool { return t.overtaken(op, before) }) {
+				s.Mark, s.Around, marked = markOffence, false, true
+				s.Text = strings.TrimSuffix(s.Text, ": accepted") + ": accepted, though stale"
+			}
+			if write {
+				made[op.Key] = max(made[op.Key], op.Fields["version"]+1)
+			}
 		}
-		if accepted && stale {
-			s.Mark, s.Around, marked = markOffence, false, true
-			s.Text = strings.TrimSuffix(s.Text, ": accepted") + ": accepted, though stale"
-		}
-		latest[op.Key] = max(latest[op.Key], token)
-		if accepted && op.Kind == history.Write.String() {
-			made[op.Key] = max(made[op.Key], version+1)
-		}
+		seen = append(seen, op)
 	}
 	if marked || t.Prevented {
 		return
@@ -263,6 +266,20 @@ func (t *tale) offence() {
 	}
 }
 
+// overtaken reports whether an attempt came too late after one that the resource had seen before: by their tokens, or, where
+// they have none, because its grant was the earlier one.
+func (t *tale) overtaken(op, before *Operation) bool {
+	grant, other := op.Fields["grant"], before.Fields["grant"]
+	if op.Key != before.Key || grant == 0 || other == 0 || grant == other {
+		return false
+	}
+	if token := op.Fields["token"]; token != 0 {
+		return token <= before.Fields["token"]
+	}
+	own, later := t.holdOf(grant), t.holdOf(other)
+	return own != nil && later != nil && own.From < later.From
+}
+
 // inResourceOrder gives the resource's own records in the order in which it decided them.
 func (t *tale) inResourceOrder() []*step {
 	var records []*step
@@ -275,17 +292,6 @@ func (t *tale) inResourceOrder() []*step {
 		return records[i].Op.Fields["sequence"] < records[j].Op.Fields["sequence"]
 	})
 	return records
-}
-
-// outlived reports whether an attempt came after its grant's time, when the object had been granted to another.
-func (t *tale) outlived(op *Operation) bool {
-	own := t.holdOf(op.Fields["grant"])
-	if own == nil || op.Call <= own.Until {
-		return false
-	}
-	return slices.ContainsFunc(t.Holds, func(h hold) bool {
-		return h.Grant != own.Grant && h.From > own.From && h.From < op.Call
-	})
 }
 
 // expiries adds a line for each hold that ran out, unless the witness has it.

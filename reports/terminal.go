@@ -236,44 +236,6 @@ func verdictSign(v models.Verdict) string {
 	return "?"
 }
 
-// standingSentence says how the verdict stands to what was expected.
-func standingSentence(r *Result) string {
-	expected := expectation(r)
-	switch r.Standing() {
-	case AsExpected:
-		return "As expected: " + expected + "."
-	case Inconclusive:
-		return "It proves nothing. Expected: " + expected + "."
-	}
-	if r.AsExpected {
-		return "The verdict is as expected, but a threshold is missed."
-	}
-	return "Not as expected: " + expected + "."
-}
-
-// expectation says what the scenario expects.
-func expectation(r *Result) string {
-	if r.Expected == "violation" {
-		if len(r.ExpectedChecks.Must) == 0 {
-			return "a violation"
-		}
-		return "a violation of " + cleanText(and(r.ExpectedChecks.Must))
-	}
-	return "no violation"
-}
-
-// role is what a scenario expects of a check: "must" and "may" fail, or "".
-func role(r *Result, check string) string {
-	is := func(name string) bool { n, _, _ := strings.Cut(name, ":"); return n == check }
-	switch {
-	case slices.ContainsFunc(r.ExpectedChecks.Must, is):
-		return "must"
-	case slices.ContainsFunc(r.ExpectedChecks.May, is):
-		return "may"
-	}
-	return ""
-}
-
 func checkVerdict(c *Check) string {
 	if c.Severity != "" {
 		return c.Verdict.String() + " (" + string(c.Severity) + ")"
@@ -287,21 +249,8 @@ func checkDetail(r *Result, c *Check) string {
 	if n := len(c.Findings) + c.More; n > 0 {
 		parts = append(parts, count(int64(n), "finding"))
 	}
-	switch role(r, c.Name) {
-	case "must":
-		if c.Verdict == models.Violation {
-			parts = append(parts, "expected")
-		} else {
-			parts = append(parts, "a violation was expected")
-		}
-	case "may":
-		if c.Verdict == models.Violation {
-			parts = append(parts, "may fail here")
-		}
-	default:
-		if c.Verdict == models.Violation && r.Expected != "" {
-			parts = append(parts, "not expected")
-		}
+	if text, _ := remark(r, c); text != "" {
+		parts = append(parts, text)
 	}
 	parts = append(parts, count(int64(c.Decided), "operation")+" judged")
 	if c.Reason != "" {

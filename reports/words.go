@@ -34,6 +34,15 @@ func clean(text string, most int) string {
 	return b.String()
 }
 
+// cleanLines does the same to a text of many lines, and keeps them.
+func cleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = clean(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "), len(l)+1)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Longest texts from outside that reports show; verdict.json has them whole.
 const (
 	longName = 60
@@ -68,10 +77,10 @@ func span(d time.Duration) string {
 		name string
 	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}}
 	if d < 0 {
-		return "-" + span(-d)
+		return "-" + span(-max(d, math.MinInt64+1)) // which has no negative
 	}
 	for _, u := range units {
-		if d >= u.size {
+		if d >= u.size-u.size/2000 { // 999.6 µs round to a millisecond
 			return significant(float64(d)/float64(u.size)) + " " + u.name
 		}
 	}

@@ -1,0 +1,197 @@
+package reports
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fencepost.dev/history"
+	"fencepost.dev/models"
+)
+
+// told builds a tale of named operations on k1, times in milliseconds.
+func told(ops ...Operation) *tale {
+	for i := range ops {
+		ops[i].Key = "k1"
+		ops[i].Call *= ms
+		ops[i].Return *= ms
+	}
+	f := &Finding{Key: "k1", Operations: ops, At: ops[len(ops)-1].Return}
+	return newTale("check", f, &Result{}, nil)
+}
+
+func lockOp(kind, client string, call, ret, grant int64, outcome string) Operation {
+	op := Operation{Primitive: "lock", Kind: kind, Client: client, Call: call, Return: ret, Outcome: outcome, Fields: map[string]int64{"grant": grant}}
+	if kind == "acquire" || kind == "extend" {
+		op.Fields["ttl_ns"] = 300 * ms
+	}
+	return op
+}
+
+func record(kind, client string, at, grant, token, version, sequence int64, outcome string) Operation {
+	return Operation{Primitive: "resource", Kind: kind, Client: client, Call: at, Return: at, Outcome: outcome,
+		Fields: map[string]int64{"grant": grant, "token": token, "version": version, "sequence": sequence}}
+}
+
+func TestHolds(t *testing.T) {
+	acquire := lockOp("acquire", "w1/c0", 0, 1, 5, "ok")
+	for _, c := range []struct {
+		name            string
+		ops             []Operation
+		until, believed int64 // ms
+		expired         bool
+	}{
+		{"released", []Operation{acquire, lockOp("release", "w1/c0", 40, 42, 5, "ok")}, 42, 40, false},
+		{"expired, and nothing came after", []Operation{acquire, lockOp("acquire", "w2/c0", 390, 400, 6, "ok")}, 301, 301, true},
+		{"extended, then released late", []Operation{acquire, lockOp("extend", "w1/c0", 100, 110, 5, "ok"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 410, 500, true},
+		{"an extension without an answer doesn't count", []Operation{acquire, lockOp("extend", "w1/c0", 100, 110, 5, "unknown"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 301, 500, true},
+		{"told that it is not the holder", []Operation{acquire, lockOp("extend", "w1/c0", 350, 360, 5, "refused"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 301, 360, true},
+		{"told that it is lost", []Operation{acquire, lockOp("lost", "w1/c0", 200, 200, 5, "ok"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 301, 200, true},
+		{"a late write is the last sign of belief", []Operation{acquire, record("write", "w1/c0", 700, 5, 0, 1, 1, "ok")}, 301, 700, true},
+		{"another's release ends nothing", []Operation{acquire, lockOp("release", "w2/c0", 40, 42, 6, "ok"), record("read", "w1/c0", 250, 5, 0, 1, 1, "ok")}, 301, 250, true},
+	} {
+		h := told(c.ops...).holdOf(5)
+		if h.Until != c.until*ms || h.Believed != c.believed*ms || h.Expired != c.expired {
+			t.Errorf("%s: until %d ms, believed until %d ms, expired %v; want %d, %d, %v", c.name, h.Until/ms, h.Believed/ms, h.Expired, c.until, c.believed, c.expired)
+		}
+	}
+}
+
+func TestOffence(t *testing.T) {
+	a, b := lockOp("acquire", "w1/c0", 0, 1, 5, "ok"), lockOp("acquire", "w2/c0", 310, 320, 6, "ok")
+	for _, c := range []struct {
+		name string
+		ops  []Operation
+		want string // the offender's kind and time
+	}{
+		{"a token lower than one seen", []Operation{a, b, record("write", "w2/c0", 330, 6, 34, 7, 1, "ok"), record("read", "w1/c0", 340, 5, 33, 8, 2, "ok")}, "read 340"},
+		{"a token seen under another grant", []Operation{a, b, record("write", "w2/c0", 330, 6, 33, 7, 1, "ok"), record("write", "w1/c0", 340, 5, 33, 8, 2, "ok")}, "write 340"},
+		{"an earlier grant without a token", []Operation{a, b, record("read", "w2/c0", 330, 6, 0, 7, 1, "ok"), record("read", "w1/c0", 340, 5, 0, 7, 2, "ok")}, "read 340"},
+		{"a version overtaken", []Operation{a, record("write", "w1/c0", 20, 5, 0, 7, 1, "ok"), record("write", "w1/c0", 30, 5, 0, 7, 2, "ok")}, "write 30"},
+		{"in the resource's order, not in time's", []Operation{a, b, record("write", "w1/c0", 330, 5, 33, 7, 2, "ok"), record("write", "w2/c0", 330, 6, 34, 6, 1, "ok")}, "write 330"},
+		{"a refusal is no offence: the last that the check named is", []Operation{a, b, record("write", "w2/c0", 330, 6, 34, 7, 1, "ok"), record("write", "w1/c0", 340, 5, 33, 7, 2, "refused"), lockOp("release", "w2/c0", 350, 360, 6, "refused")}, "release 350"},
+		{"two holders: the second grant", []Operation{a, lockOp("acquire", "w2/c0", 10, 11, 6, "ok")}, "acquire 10"},
+	} {
+		id := told(c.ops...).offender()
+		if got := id.kind + " " + strings.TrimSuffix(clock(id.at*1000, 0), " s"); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestClientAndResourceTellOnce: an attempt that both recorded is a line, at the time of the decision, and says where they
+// disagree.
+func TestClientAndResourceTellOnce(t *testing.T) {
+	own := lockOp("write", "w1/c0", 10, 30, 5, "unknown")
+	own.Primitive, own.Error = "resource", "i/o timeout"
+	tale := told(lockOp("acquire", "w1/c0", 0, 1, 5, "ok"), own, record("write", "w1/c0", 20, 5, 0, 7, 1, "ok"))
+	var lines []string
+	for _, s := range tale.Steps {
+		lines = append(lines, clock(s.At, 3)+" "+s.Text)
+	}
+	want := "0.001 s granted k1 (ttl 300 ms)\n0.020 s wrote k1 on top of version 7: accepted; its client: no answer (i/o timeout)"
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestEventsOfOthersAreLeftOut: a tale tells of the workers in it, of stores and of paths, and of no other worker.
+func TestEventsOfOthersAreLeftOut(t *testing.T) {
+	event := func(kind history.EventKind, fault, target string, process int, at, end int64) history.Event {
+		return history.Event{Kind: kind, Fault: fault, Target: target, Process: process, Node: -1, At: at * ms, End: end * ms}
+	}
+	r := &Result{Faults: []history.Event{
+		event(history.EventFault, "pause", "w1", 0, 10, 50),
+		event(history.EventFault, "pause", "w3", 2, 10, 50),
+		event(history.EventFault, "kill", "valkey/0", -1, 20, 0),
+		event(history.EventFault, "partition", "w1>valkey/0", -1, 30, 40),
+		event(history.EventFault, "pause", "w1", 0, 500, 600), // after it
+		event(history.EventWorkerDied, "", "w1", 0, 60, 0),
+		event(history.EventLoadStarted, "", "", -1, 1, 0),
+	}}
+	f := &Finding{Key: "k1", Operations: []Operation{lockOp("acquire", "w1.2/c0", 0, 1*ms, 5, "ok"), lockOp("release", "w1.2/c0", 90*ms, 100*ms, 5, "ok")}}
+	var lines []string
+	for _, s := range newTale("check", f, r, nil).Steps {
+		if s.Mark == markFault {
+			lines = append(lines, clock(s.At, 3)+" "+s.Who+" "+s.Text)
+		}
+	}
+	want := "0.010 s w1 paused\n0.020 s valkey/0 killed\n0.030 s w1>valkey/0 cut off\n0.040 s w1>valkey/0 connected again after 10 ms\n" +
+		"0.050 s w1 running again after 40 ms\n0.060 s w1 died"
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestEveryFormOfAnyResult: no result, however odd, keeps a report from being made.
+func TestEveryFormOfAnyResult(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := Material{Result: *anyResult(rt)}
+		if _, err := renderHTML(&m, nil); err != nil {
+			rt.Fatal(err)
+		}
+		if _, err := renderMarkdown(&m, nil); err != nil {
+			rt.Fatal(err)
+		}
+		if err := Terminal(io.Discard, m, Options{Color: true, Width: rapid.IntRange(0, 120).Draw(rt, "width")}); err != nil {
+			rt.Fatal(err)
+		}
+		if err := StoryTerminal(io.Discard, m, m, Options{}); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestChecksNameTheirOperations(t *testing.T) {
+	r := newRun()
+	op := r.op(history.Extend, 1, 3, 5, 6, history.Unknown, 9, func(op *history.Operation) {
+		op.SetTTL(time.Second)
+		op.SetGeneration(2)
+		op.Error = 1
+	})
+	checks := Checks([]models.Report{
+		{Check: "linearizable", Verdict: models.Violation, Findings: []models.Finding{
+			{Severity: models.Availability, Key: "k1", Operations: []history.Operation{*op}, Notes: []string{"why"}}, {Severity: models.Safety}}},
+		{Check: "fencing", Verdict: models.Pass},
+	}, &r.names)
+	if checks[0].Severity != models.Safety || checks[1].Severity != "" || checks[1].Findings == nil || checks[0].About == "" {
+		t.Errorf("checks: %+v", checks)
+	}
+	got := checks[0].Findings[0].Operations[0]
+	if got.Client != "w2/c3" || got.Kind != "extend" || got.Primitive != "lock" || got.Outcome != "unknown" || got.Error != "i/o timeout" || got.Note != "why" ||
+		got.Fields["ttl_ns"] != 1e9 || got.Fields["generation"] != 2 || got.Fields["grant"] != int64(op.Grant()) {
+		t.Errorf("operation: %+v", got)
+	}
+	if _, any := got.Fields["token"]; any {
+		t.Error("a token that there is not")
+	}
+}
+
+func TestWords(t *testing.T) {
+	for got, want := range map[string]string{
+		span(0):                               "0 ns",
+		span(300 * time.Millisecond):          "300 ms",
+		span(1204 * time.Microsecond):         "1.2 ms",
+		span(999999 * time.Nanosecond):        "1 ms",
+		span(-3 * time.Second):                "-3 s",
+		span(3600 * time.Second):              "3,600 s",
+		clock(1204113000, 3):                  "1.204 s",
+		clock(-5e6, 3):                        "-0.005 s",
+		grouped(-1234567):                     "-1,234,567",
+		grouped(999):                          "999",
+		count(1, "finding"):                   "1 finding",
+		measured(0.0004, "share"):             "0.04%",
+		measured(0.05, "s"):                   "50 ms",
+		and([]string{"a", "b", "c"}):          "a, b and c",
+		clean("a\x1b[31m\u202eb\xffc\nd", 99): `a\x1b[31m\u202eb\xffc d`,
+		clean("abcdef", 3):                    "abc…",
+		clean("a\uFFFDb", 9):                  "a\uFFFDb",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
