@@ -198,6 +198,8 @@ func (o object[S]) report(ctx context.Context, in *Input, rulings []ruling, judg
 		report.Reason = fmt.Sprintf("%d of %d objects could not be decided: %s", undecided, len(rulings), report.Reason)
 	}
 	slices.SortStableFunc(broken, func(a, b ruling) int { return cmp.Compare(b.severity, a.severity) }) // "safety" > "availability"
+	ctx, cancel := context.WithTimeout(ctx, explainTime)
+	defer cancel()
 	for i, r := range broken {
 		if i == maxFindings {
 			report.More = len(broken) - i

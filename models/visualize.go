@@ -61,8 +61,8 @@ func visualize[S comparable](ctx context.Context, in *Input, o object[S], key st
 func around(ctx context.Context, t teller, r ruling, judge judge) []history.Operation {
 	ctx, cancel := context.WithTimeout(ctx, explainTime)
 	defer cancel()
-	fails := func(ops []history.Operation) bool { return ctx.Err() == nil && judge(ctx, ops).verdict == Violation }
-	prefix, _ := shortestPrefix(r.failing, r.failedAt, fails)
+	q := &questions{ctx: ctx, judge: judge, left: explainSteps}
+	prefix, _ := shortestPrefix(r.failing, r.failedAt, q)
 	units := t.units(prefix)
 	kept, from := 0, len(units)
 	for from > 0 && kept+len(units[from-1]) <= maxVisualized {
@@ -71,8 +71,8 @@ func around(ctx context.Context, t teller, r ruling, judge judge) []history.Oper
 	}
 	shown := slices.Concat(units[from:]...)
 	slices.SortStableFunc(shown, byCall)
-	if from > 0 && !fails(shown) {
-		return t.shrink(r.severity, prefix, fails)
+	if from > 0 && !q.fails(shown) {
+		return t.shrink(r.severity, prefix, q)
 	}
 	return shown
 }

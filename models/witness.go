@@ -9,9 +9,10 @@ import (
 	"fencepost.dev/history"
 )
 
-// Explaining one violation may take so long and so many questions to the engine. What is found by then is told.
+// Explaining all violations of a check may take so long, and each so many questions to the engine. What is found by then is
+// told.
 const (
-	explainTime  = 3 * time.Second
+	explainTime  = 5 * time.Second
 	explainSteps = 400
 )
 
@@ -37,29 +38,42 @@ type story struct {
 	needed  []bool
 }
 
-// explain finds the smallest story that it can within its bounds.
+// explain finds the smallest story that it can before ctx ends.
 func explain(ctx context.Context, names *history.Names, t teller, r ruling, judge judge) Finding {
-	ctx, cancel := context.WithTimeout(ctx, explainTime)
-	defer cancel()
-	left := explainSteps
-	fails := func(ops []history.Operation) bool {
-		left--
-		return left >= 0 && ctx.Err() == nil && judge(ctx, ops).verdict == Violation
-	}
+	q := &questions{ctx: ctx, judge: judge, left: explainSteps}
 	s := story{severity: r.severity}
-	s.prefix, s.at = shortestPrefix(r.failing, r.failedAt, fails)
-	s.witness = t.shrink(s.severity, s.prefix, fails)
-	s.needed = needed(s.witness, fails)
+	s.prefix, s.at = shortestPrefix(r.failing, r.failedAt, q)
+	s.witness = t.shrink(s.severity, s.prefix, q)
+	s.needed = needed(s.witness, q)
 	f := t.tell(names, s)
 	f.Severity, f.At, f.Key = r.severity, s.at, names.Key(r.key)
 	return f
 }
 
+// questions are what may still be asked of the engine.
+type questions struct {
+	ctx   context.Context
+	judge judge
+	left  int
+}
+
+// fails reports whether the operations certainly don't linearize.
+func (q *questions) fails(ops []history.Operation) bool {
+	if q.spent() {
+		return false
+	}
+	q.left--
+	return q.judge(q.ctx, ops).verdict == Violation
+}
+
+func (q *questions) spent() bool { return q.left <= 0 || q.ctx.Err() != nil }
+
 // shortestPrefix cuts the history at the first response by which it fails. Failing is monotone in the cut: a linearization of
 // a longer prefix, cut where the last response of a shorter one has been placed, is a linearization of the shorter.
 //
-// hint is where the engine thinks that it is, or 0.
-func shortestPrefix(ops []history.Operation, hint int64, fails func([]history.Operation) bool) ([]history.Operation, int64) {
+// hint is where the engine thinks that it is, or 0. Without one, ever longer prefixes are tried until one fails: short ones are
+// cheap to decide.
+func shortestPrefix(ops []history.Operation, hint int64, q *questions) ([]history.Operation, int64) {
 	var cuts []int64
 	for i := range ops {
 		if ops[i].Flags&history.Optional == 0 && ops[i].Return != never {
@@ -71,29 +85,29 @@ func shortestPrefix(ops []history.Operation, hint int64, fails func([]history.Op
 	if len(cuts) == 0 {
 		return ops, 0
 	}
-	best, at := ops, cuts[len(cuts)-1]
-	try := func(cut int64) bool {
-		prefix := until(ops, cut)
-		if !fails(prefix) {
+	low, high := 0, len(cuts)-1 // the answer is in [low, high]; high fails
+	best := ops
+	try := func(i int) bool {
+		prefix := until(ops, cuts[i])
+		if !q.fails(prefix) {
+			low = max(low, i+1)
 			return false
 		}
-		best, at = prefix, cut
+		best, high = prefix, i
 		return true
 	}
-	low, high := 0, len(cuts)-1 // the answer is in [low, high]; high fails
-	if i, _ := slices.BinarySearch(cuts, hint); hint != 0 && i < high && try(cuts[i]) {
-		if high = i; i > 0 && !try(cuts[i-1]) {
-			low = i
+	if i, _ := slices.BinarySearch(cuts, hint); hint != 0 && i < high && try(i) {
+		if i > 0 {
+			try(i - 1)
+		}
+	} else {
+		for i := 64; low < high && i < high && !try(i); i *= 2 {
 		}
 	}
-	for low < high {
-		if middle := (low + high) / 2; try(cuts[middle]) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
+	for low < high && !q.spent() {
+		try((low + high) / 2)
 	}
-	return best, at
+	return best, cuts[high]
 }
 
 // until is the history as it was known at an instant. What had no answer by then may or may not have happened; a refusal
@@ -116,49 +130,40 @@ func until(ops []history.Operation, cut int64) []history.Operation {
 }
 
 // shrink removes units as long as what is left still fails, first all but the last few, then by halves (Zeller &
-// Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
-func (t teller) shrink(severity Severity, ops []history.Operation, fails func([]history.Operation) bool) []history.Operation {
+// Hildebrandt, "Simplifying and isolating failure-inducing input", 2002). What may go from many operations may go from some of
+// them too, so only what goes anew is looked at.
+func (t teller) shrink(severity Severity, ops []history.Operation, q *questions) []history.Operation {
 	units := t.units(ops)
-	gone := make([]bool, len(units))
-	try := func(remove func(i int) bool) bool {
-		var dropped, kept []history.Operation
-		next := slices.Clone(gone)
-		for i, unit := range units {
-			if remove(i) {
-				next[i] = true
-			}
-			if next[i] {
-				dropped = append(dropped, unit...)
-			} else {
-				kept = append(kept, unit...)
-			}
+	// without tries to do without units[from:to].
+	without := func(from, to int) bool {
+		if q.spent() {
+			return false
 		}
-		if len(dropped) == 0 || len(kept) == 0 || slices.Equal(next, gone) || !t.mayDrop(severity, dropped, kept) {
+		left := slices.Concat(units[:from], units[to:])
+		kept := slices.Concat(left...)
+		if len(kept) == 0 || !t.mayDrop(severity, slices.Concat(units[from:to]...), kept) {
 			return false
 		}
 		slices.SortStableFunc(kept, byCall)
-		if !fails(kept) {
+		if !q.fails(kept) {
 			return false
 		}
-		gone = next
+		units = left
 		return true
 	}
 	for keep := 1; keep < len(units); keep *= 2 {
-		if try(func(i int) bool { return i < len(units)-keep }) {
+		if without(0, len(units)-keep) {
 			break
 		}
 	}
 	for chunk := len(units) / 2; chunk >= 1; chunk /= 2 {
-		for from := 0; from < len(units); from += chunk {
-			try(func(i int) bool { return i >= from && i < from+chunk })
+		for from := 0; from < len(units) && !q.spent(); {
+			if !without(from, min(from+chunk, len(units))) {
+				from += chunk
+			}
 		}
 	}
-	var kept []history.Operation
-	for i, unit := range units {
-		if !gone[i] {
-			kept = append(kept, unit...)
-		}
-	}
+	kept := slices.Concat(units...)
 	slices.SortStableFunc(kept, byCall)
 	return kept
 }
@@ -199,7 +204,7 @@ func lastHeard(unit []history.Operation) int64 {
 
 // needed finds the operations without which the story would not fail. Each of the others might not have happened and it would
 // fail all the same; it is tried with those already found to be so.
-func needed(ops []history.Operation, fails func([]history.Operation) bool) []bool {
+func needed(ops []history.Operation, q *questions) []bool {
 	weak := slices.Clone(ops)
 	need := make([]bool, len(ops))
 	for i := range weak {
@@ -207,7 +212,7 @@ func needed(ops []history.Operation, fails func([]history.Operation) bool) []boo
 			continue
 		}
 		weak[i].Flags |= history.Optional
-		if !fails(weak) {
+		if !q.fails(weak) {
 			weak[i].Flags &^= history.Optional
 			need[i] = true
 		}
