@@ -78,9 +78,13 @@ func (b *batch) encode() []byte {
 		body = le.AppendUint64(body, b.updates[i].ID)
 		body = append(body, recordBytes(&b.updates[i].Operation)...)
 	}
+	return packBatch(body)
+}
+
+func packBatch(body []byte) []byte {
 	packed := batchEncoder.EncodeAll(body, nil)
 	out := append([]byte(batchMagic), 0, 0, 0, 0)
-	le.PutUint32(out[4:], crc32.Checksum(packed, castagnoli))
+	binary.LittleEndian.PutUint32(out[4:], crc32.Checksum(packed, castagnoli))
 	return append(out, packed...)
 }
 
