@@ -51,7 +51,9 @@ func (c *Clock) Keep(ctx context.Context, conn *Conn) {
 			return
 		case <-tick.C:
 			if seen, err := c.probe(ctx, conn, keepProbes); err == nil {
-				c.revise(seen)
+				c.mu.Lock()
+				c.revise(seen, c.own())
+				c.mu.Unlock()
 			}
 		}
 	}
@@ -92,38 +94,45 @@ func (c *Clock) probeOnce(ctx context.Context, conn *Conn) (interval, error) {
 	if err := conn.Request(ctx, probeSubject, nil, &t); err != nil {
 		return interval{}, err
 	}
-	answered := c.own()
-	return interval{lo: t - answered, hi: t - sent, at: answered}, nil
+	return measured(sent, t, c.own()), nil
 }
 
-// revise takes in a new measurement: first what it says of the times told so far, then the offset from now on.
-func (c *Clock) revise(seen interval) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.own()
+// measured is what a probe proves that was sent and answered at these times of this process's clock, with the run's time t
+// taken at some moment in between: the offset of that moment, and so, a little wider, the one when the answer came.
+func measured(sent, t, answered int64) interval {
+	d := int64(math.Ceil(drift * float64(answered-sent)))
+	return interval{lo: t - answered - d, hi: t - sent + d, at: answered}
+}
+
+// revise takes in a new measurement: first what it says of the times told until now, then the offset from now on. mu is held.
+func (c *Clock) revise(seen interval, now int64) {
 	c.foldIn(now)
 	known, ok := c.known.meet(seen)
 	if !ok {
-		// Believe the new one, and admit that what was told since the last was wrong by as much as that.
+		// A clock was set or slept, at some moment since the last probe. Believe the new measurement, and admit that all that
+		// was told since can have been as wrong as it says. (A sleep shorter than a round trip goes unseen: it fits in.)
+		c.fold(seen, now)
 		known = seen
 	}
 	c.known = known.as(now)
 	old := c.line.Load()
 	offset := old.offsetAt(now)
-	c.worst = max(c.worst, c.known.from(offset))
 	// Reach the middle by about the next probe, without running backwards.
 	way := float64(c.known.middle() - offset)
 	span := max(float64(probeEvery), math.Abs(way)/maxBend)
 	c.line.Store(&line{from: now, until: now + int64(span), offset: offset, bend: way / span})
 }
 
-// foldIn takes into the worst error that of the present line up to now. Both the line and the interval's edges are straight
-// between its bends, so the greatest distance is at a bend or at an end. mu is held.
-func (c *Clock) foldIn(now int64) {
+// foldIn takes into the worst error that of the times told by the present line up to now. mu is held.
+func (c *Clock) foldIn(now int64) { c.fold(c.known, now) }
+
+// fold does so against where i says that the offset was. Line and interval have straight edges between their bends, so the
+// greatest distance is at a bend or at an end.
+func (c *Clock) fold(i interval, now int64) {
 	l := c.line.Load()
 	for _, t := range []int64{l.from, min(l.until, now), now} {
-		if t >= c.known.at {
-			c.worst = max(c.worst, c.known.as(t).from(l.offsetAt(t)))
+		if t >= l.from && t >= c.known.at {
+			c.worst = max(c.worst, i.as(t).from(l.offsetAt(t)))
 		}
 	}
 }

@@ -15,7 +15,9 @@ import (
 var (
 	// ErrNobody: a request found nobody who serves its subject. It was delivered to no one, so it had no effect.
 	ErrNobody = errors.New("nobody serves it")
-	// ErrClosed: the connection was closed on this side before the message left.
+	// ErrUnsent: the message never left this process. It had no effect.
+	ErrUnsent = errors.New("not sent")
+	// ErrClosed: the connection is closed on this side. Alone, it does not tell whether that was before the message left.
 	ErrClosed = errors.New("the connection is closed")
 )
 
@@ -166,12 +168,18 @@ func (c *Conn) Publish(subject string, v any) error {
 
 // Request sends v and waits for one answer until ctx ends. reply is a pointer, or nil if the answer holds nothing.
 //
-// ErrNobody and ErrClosed mean that nobody got it. A *Remote error is the server's own answer. After any other error it is
+// ErrNobody and ErrUnsent mean that nobody got it. A *Remote error is the server's own answer. After any other error it is
 // unknown whether the request took effect, or still will: it is never sent twice.
 func (c *Conn) Request(ctx context.Context, subject string, v, reply any) error {
 	data, err := encode(subject, v)
 	if err != nil {
 		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("plane: %s: %w: %w", subject, ErrUnsent, ctx.Err())
+	case c.nats.IsClosed():
+		return fmt.Errorf("plane: %s: %w: %w", subject, ErrUnsent, ErrClosed)
 	}
 	msg, err := c.nats.RequestWithContext(ctx, subject, data)
 	if err != nil {
@@ -197,8 +205,8 @@ func (c *Conn) explain(subject string, err error) error {
 }
 
 // Subscribe calls f for each message to subject ("*" stands for one word of it), one after another in the order in which
-// each sender sent them. When it returns, the hub knows of it. cancel stops it, drops what waits, and returns when no call
-// is running: it must not be called from within f.
+// each sender sent them. When it returns, the hub knows of it. cancel stops it at the hub, lets f have what had been sent by
+// then, and returns after the last call: it must not be called from within f.
 func (c *Conn) Subscribe(subject string, f func(Message)) (cancel func(), err error) {
 	s, err := c.nats.Subscribe(subject, func(m *nats.Msg) { f(Message{m}) })
 	if err != nil {
@@ -210,7 +218,12 @@ func (c *Conn) Subscribe(subject string, f func(Message)) (cancel func(), err er
 		return nil, c.explain(subject, nats.ErrConnectionClosed)
 	}
 	cancel = func() {
-		s.Unsubscribe() // fails only if the connection is closed, which ends it too
+		// Either fails only if the connection is closed, which ends the subscription too.
+		if c.Connected() {
+			s.Drain()
+		} else {
+			s.Unsubscribe()
+		}
 		<-ended
 	}
 	if err = s.SetPendingLimits(pendingMessages, pendingBytes); err == nil {
@@ -224,8 +237,8 @@ func (c *Conn) Subscribe(subject string, f func(Message)) (cancel func(), err er
 }
 
 // Serve answers requests to subject with what f returns; an error travels to the requester as a *Remote. Calls run
-// concurrently, each in a goroutine of its own. cancel takes no more, ends the context of the calls that are running, and
-// returns when they have: it must not be called from within f.
+// concurrently, each in a goroutine of its own. cancel is like Subscribe's: after it nobody serves the subject, and no request
+// was left without a call. It also ends the context of the calls that are running, and waits for them.
 func (c *Conn) Serve(subject string, f func(ctx context.Context, m Message) (reply any, err error)) (cancel func(), err error) {
 	ctx, end := context.WithCancel(context.Background())
 	var calls sync.WaitGroup

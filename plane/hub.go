@@ -34,14 +34,14 @@ type Options struct {
 	Token string
 }
 
-// Limits of the hub. They are set so that a worker that is stopped for many seconds finds its connection kept and what
-// was sent to it delivered, and so that it holds nobody else up meanwhile.
+// Limits of the hub. They are set so that a worker that is stopped for many seconds finds its connection kept, and what
+// was sent to it delivered.
 const (
 	maxPayload = 8 << 20   // 100 ms of operations of a fast worker, with room
 	maxPending = 512 << 20 // what may wait for one stopped connection
-	// A write to a stopped process is given up after this and tried again later (the retry policy), so that the sender's
-	// own reads go on.
-	writeDeadline = 250 * time.Millisecond
+	// A stopped process is dropped when its socket has been full for this long; it then reconnects by itself. A sender that
+	// fills a stopped process's socket (some megabytes) can be held up as long, others never.
+	writeDeadline = 2 * time.Minute
 	// Twenty pings a minute apart: nobody is dropped for being stopped. Whether a party lives is for the Fleet to say.
 	pingInterval = time.Minute
 	maxPings     = 20
