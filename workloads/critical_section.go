@@ -98,12 +98,11 @@ type hold struct {
 
 // Turn is one critical section.
 func (s *section) Turn(ctx context.Context, c *Client) {
+	defer func() { c.Grant = 0 }()
 	h, granted := s.acquire(ctx, c, s.keys[c.Rand.IntN(len(s.keys))])
 	if !granted {
 		return
 	}
-	c.Grant = h.id
-	defer func() { c.Grant = 0 }()
 	s.work(ctx, c, h)
 	if ctx.Err() == nil {
 		s.release(ctx, c, h)
@@ -140,6 +139,7 @@ func (s *section) acquire(ctx context.Context, c *Client, key string) (*hold, bo
 // try asks for the lock once. The client's own deadline counts from before the request, as a careful client's does.
 func (s *section) try(ctx context.Context, c *Client, key string) (*hold, subjects.Answer) {
 	h := &hold{key: key, id: c.NextGrant()}
+	c.Grant = h.id
 	op := history.Operation{Kind: history.Acquire, Key: c.Key(key)}
 	op.SetGrant(h.id)
 	op.SetTTL(s.TTL)

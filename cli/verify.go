@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fencepost.dev/harness"
+	"fencepost.dev/models"
+	"fencepost.dev/reports"
+	"fencepost.dev/scenarios"
+)
+
+func verifyCommand() *cobra.Command {
+	v := verification{}
+	c := &cobra.Command{
+		Use:   "verify [NAME|FILE.yaml …]",
+		Short: "Run many scenarios: one summary, one junit.xml",
+		Long: `Runs the scenarios named, or all of the catalogue, one after another, and says of each whether it came out as expected.
+
+Exit status: 0 all as expected; 1 one is contrary; 3 some are inconclusive and none is contrary, or nothing ran. What this
+machine or topology can't do is skipped, with the reason.`,
+		Example: `  bench verify --tags lock
+  bench verify --tags lock --controls           also each without its cause: nothing may be found
+  bench verify lock-pause --repeat 10
+  bench verify --tags lock --out results/ci     suite.json, junit.xml and index.html for CI`,
+		ValidArgsFunction: completeScenarios,
+		RunE: func(c *cobra.Command, args []string) error {
+			overrides, err := v.session.overrides.given(c.Flags())
+			if err != nil {
+				return err
+			}
+			chosen, err := choose(args, v.tags, overrides...)
+			if err != nil {
+				return err
+			}
+			return v.run(c.Context(), chosen, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	v.session.add(c.Flags())
+	c.Flags().StringSliceVar(&v.tags, "tags", nil, "only scenarios with one of these `tags`")
+	c.Flags().IntVar(&v.repeat, "repeat", 1, "run each this `number` of times")
+	c.Flags().BoolVar(&v.controls, "controls", false, "run each violation scenario's control too, which must show none of its findings")
+	c.Flags().BoolVar(&v.noSkip, "no-skip", false, "a skipped scenario is contrary")
+	return c
+}
+
+// verification is one call of verify.
+type verification struct {
+	session  session
+	tags     []string
+	repeat   int
+	controls bool
+	noSkip   bool
+
+	suite reports.Suite
+	out   string
+}
+
+func (v *verification) run(ctx context.Context, chosen []*scenarios.Scenario, stdout, stderr io.Writer) error {
+	if v.repeat < 1 {
+		return fmt.Errorf("--repeat: must be at least 1, is %d", v.repeat)
+	}
+	v.out = v.session.out
+	if v.out == "" {
+		v.out = defaultOut("verify")
+	}
+	if err := harness.MakeResults(v.out); err != nil {
+		return err
+	}
+	v.suite = reports.Suite{Schema: reports.SuiteSchema, Version: harness.Version(), Started: time.Now(), NoSkip: v.noSkip}
+	for _, s := range chosen {
+		if err := v.entry(ctx, s, false, stderr); err != nil {
+			return err
+		}
+		if v.controls && s.Control != nil {
+			control, err := scenarios.Control(s, harness.Vocabulary())
+			if err != nil {
+				return err
+			}
+			if err := v.entry(ctx, control, true, stderr); err != nil {
+				return err
+			}
+		}
+	}
+	v.suite.Elapsed = time.Since(v.suite.Started).Seconds()
+	v.suite.CutShort = ctx.Err() != nil
+	if err := reports.WriteSuite(v.out, v.suite); err != nil {
+		return err
+	}
+	o := terminalOptions(stdout, v.session.quiet)
+	o.Dir = v.out
+	if err := reports.SuiteTerminal(stdout, v.suite, o); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return status(exitInterrupted)
+	}
+	return statusOf(v.suite.Standing())
+}
+
+// entry runs one scenario as often as asked, unless the run is cut short.
+func (v *verification) entry(ctx context.Context, s *scenarios.Scenario, control bool, stderr io.Writer) error {
+	e := reports.Entry{Scenario: s.Name, Summary: s.Summary, Control: control, Expected: expectation(s.Expect)}
+	defer func() { v.suite.Entries = append(v.suite.Entries, e) }()
+	for n := 1; n <= v.repeat && ctx.Err() == nil; n++ {
+		r, skipped, err := v.once(ctx, s, control, n, stderr)
+		if err != nil {
+			return err
+		}
+		if skipped != "" {
+			e.Skipped = skipped
+			return nil
+		}
+		e.Runs = append(e.Runs, r)
+	}
+	return nil
+}
+
+// once runs a scenario once. What can't be done here is skipped with a reason; what can't be decided is inconclusive.
+func (v *verification) once(ctx context.Context, s *scenarios.Scenario, control bool, n int, stderr io.Writer) (r reports.Repeat, skipped string, err error) {
+	options, err := v.session.options(s)
+	if err != nil {
+		return r, "", err
+	}
+	name := s.Name
+	if control {
+		name += "-control"
+	}
+	dir := name
+	if v.repeat > 1 {
+		dir = filepath.Join(name, strconv.Itoa(n))
+	}
+	options.Out = filepath.Join(v.out, dir)
+	options.Command = "bench run " + s.Name
+	if control {
+		options.Command += " --control"
+	}
+	progress := reports.NewProgress(stderr, terminalOptions(stderr, v.session.quiet))
+	options.Progress = func(t reports.Tick) {
+		t.Doing = name + suffix(t.Doing)
+		progress.Show(t)
+	}
+	started := time.Now()
+	material, err := harness.Run(ctx, options)
+	progress.Done()
+	r = reports.Repeat{Number: n, Dir: dir, Elapsed: time.Since(started).Seconds()}
+	var cannot *harness.CannotError
+	switch {
+	case errors.As(err, &cannot):
+		os.Remove(options.Out) // only if it is empty
+		return r, cannot.Error(), nil
+	case errors.Is(err, harness.ErrUnproven):
+		r.Verdict, r.Standing, r.Reasons = models.Inconclusive, reports.Inconclusive, []string{err.Error()}
+	case err != nil:
+		return r, "", fmt.Errorf("%s: %w", name, err)
+	default:
+		r.Verdict, r.Standing, r.Reasons = material.Result.Verdict, material.Result.Standing(), material.Result.Reasons
+	}
+	if !v.session.quiet {
+		fmt.Fprintf(stderr, "%-44s %-13s %-13s %5.1f s\n", name+repetition(n, v.repeat), r.Verdict, r.Standing, r.Elapsed)
+	}
+	return r, "", nil
+}
+
+func suffix(doing string) string {
+	if doing == "" {
+		return ""
+	}
+	return ": " + doing
+}
+
+func repetition(n, of int) string {
+	if of == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" %d/%d", n, of)
+}

@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"fencepost.dev/history"
+	"fencepost.dev/plane"
+)
+
+// clientRecorder is where one client's operations go: into the history, and their latencies into the histograms. It belongs
+// to the client's goroutine.
+type clientRecorder struct {
+	client *client
+	number uint16
+	due    int64 // what the next operation's latency counts from; 0: its call
+}
+
+// begin is the start of a turn that was due then; 0 in a closed loop.
+func (r *clientRecorder) begin(due int64) { r.due = due }
+
+// Key is workloads.Recorder.
+func (r *clientRecorder) Key(name string) uint32 { return r.client.recorder.Key(name) }
+
+// Error is workloads.Recorder.
+func (r *clientRecorder) Error(err error) uint16 {
+	if err == nil {
+		return 0
+	}
+	return r.client.recorder.Error(err.Error())
+}
+
+// Begin is workloads.Recorder.
+func (r *clientRecorder) Begin(op *history.Operation) history.Slot {
+	op.Worker, op.Client = r.client.Process, r.number
+	op.Call = r.client.clock.Now()
+	return r.client.recorder.Begin(op)
+}
+
+// End is workloads.Recorder.
+func (r *clientRecorder) End(slot history.Slot, op *history.Operation) {
+	op.Return = r.client.clock.Now()
+	r.client.recorder.End(slot, op)
+	from := op.Call
+	if r.due != 0 {
+		from, r.due = r.due, 0
+	}
+	r.client.latency.Record(int(r.number), op, from)
+}
+
+// stalled keeps a stall until the next report.
+func (c *client) stalled(s plane.Stall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := stall{Kind: string(s.Kind), At: s.At, Length: int64(s.Length), Delay: int64(s.Length), Detail: s.String()}
+	if s.Kind == plane.StallClock {
+		told.Delay = int64(s.Moved.Abs())
+	}
+	c.stalls = append(c.stalls, told)
+}
+
+// report tells the coordinator every 100 ms what was done, until ctx ends, and once more then.
+func (c *client) report(ctx context.Context) {
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	cursor := c.recorder.Cursor()
+	for last := false; !last; {
+		select {
+		case <-ctx.Done():
+			last = true
+		case <-ticker.C:
+		}
+		c.tell(c.clock.Now())
+		if c.HistoryDir == "" {
+			c.stream(cursor)
+		}
+	}
+}
+
+// tell sends one report, of the intervals that ended before an instant.
+func (c *client) tell(before int64) {
+	c.mu.Lock()
+	stalls := c.stalls
+	c.stalls = nil
+	c.mu.Unlock()
+	err := c.conn.Publish(subjectProgress, progress{
+		Process: c.Process, ClockError: c.clock.Error(), Intervals: c.latency.Take(before),
+		Turns: c.turns.Load(), Stalls: stalls, Dropped: c.recorder.Dropped(),
+	})
+	if err != nil {
+		c.log.Error("reporting", "error", err)
+	}
+}
+
+// stream sends what is new in the history.
+func (c *client) stream(cursor *history.Cursor) {
+	for {
+		batch, err := cursor.Next()
+		if err != nil || batch == nil {
+			if err != nil {
+				c.log.Error("reading the history to send it", "error", err)
+			}
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), finishPatience)
+		err = c.conn.Request(ctx, subjectHistory, batch, nil)
+		cancel()
+		if err != nil {
+			c.log.Error("sending the history", "error", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package harness
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fencepost.dev/history"
+	"fencepost.dev/load"
+	"fencepost.dev/models"
+	"fencepost.dev/reports"
+	"fencepost.dev/subjects"
+)
+
+// newRecord describes the run before load starts.
+func (c *coordinator) newRecord() *runRecord {
+	r := &runRecord{
+		Contract: c.subject.Contract,
+		Fenced:   c.workload.Fenced != nil && c.workload.Fenced(c.scenario.Workload.Parameters),
+		Nodes:    map[string]int{},
+	}
+	environment := reports.Environment{
+		Version: Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Kernel: kernel(), Go: runtime.Version(),
+		Provider: map[string]string{}, Topology: map[string]string{}, Servers: map[string]string{},
+	}
+	for name, store := range c.scenario.Topology {
+		environment.Provider[name], environment.Topology[name] = store.Provider, store.Kind
+		r.Nodes[name] = len(c.stores[name].Nodes())
+		environment.Servers[name] = c.stores[name].Version()
+	}
+	r.Result = reports.Result{
+		Schema: reports.Schema, Run: c.id, Scenario: c.scenario.Name, Summary: c.scenario.Summary, Subject: c.scenario.Subject,
+		Seed: c.seed, Started: c.started.UTC(), Environment: environment, Command: c.Command,
+		Explains: c.scenario.Explains, Pair: c.scenario.Pair,
+	}
+	return r
+}
+
+// kernel is what the operating system calls itself.
+func kernel() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
+}
+
+// conclude puts what was decided into the result.
+func (e *evidence) conclude(r *reports.Result, in *models.Input, found []models.Report, got map[string]int64, d models.Decision) {
+	expect := e.scenario.Expect
+	r.Expected = "violation"
+	if expect.Pass || len(expect.Not) > 0 {
+		r.Expected = "pass"
+	}
+	r.ExpectedChecks = reports.ExpectedChecks{Must: expect.Violation, May: expect.May}
+	r.Verdict, r.AsExpected, r.Reasons = d.Verdict, d.AsExpected(), d.Reasons
+	r.Unproven = d.Standing == models.ProvesNothing
+	r.CutShort = r.CutShort || !e.record.Complete
+	r.Checks = reports.Checks(found, in.Names)
+	r.Coverage = map[string]reports.Coverage{}
+	for name, need := range e.scenario.Coverage {
+		r.Coverage[name] = reports.Coverage{Need: need, Got: got[name]}
+	}
+	for _, ev := range e.history.Events {
+		switch ev.Kind {
+		case history.EventStall:
+			r.Stalls = append(r.Stalls, ev)
+		default:
+			r.Faults = append(r.Faults, ev)
+		}
+	}
+	e.holdThresholds(r)
+}
+
+// holdThresholds holds the run against its scenario's thresholds.
+func (e *evidence) holdThresholds(r *reports.Result) {
+	for _, expression := range sortedNames(e.scenario.Thresholds) {
+		t := e.scenario.Thresholds[expression]
+		outcome := reports.Threshold{Metric: expression, Want: t.Text}
+		metric, err := load.ParseMetric(expression)
+		known := err == nil && e.log != nil
+		if known {
+			outcome.Unit = metric.Unit()
+			outcome.Got, known = e.log.Measure(metric, e.window(), e.outside(t.Outside)...)
+		}
+		if !known {
+			r.Reasons = append(r.Reasons, fmt.Sprintf("nothing was recorded from which %s could be told", expression))
+			r.AsExpected = false
+			r.Thresholds = append(r.Thresholds, outcome)
+			continue
+		}
+		outcome.Met = (t.Below == nil || outcome.Got <= *t.Below) && (t.Above == nil || outcome.Got >= *t.Above)
+		if !outcome.Met {
+			r.Reasons = append(r.Reasons, fmt.Sprintf("%s is %s, and should be %s", expression, amount(outcome.Got, outcome.Unit), t.Text))
+			r.AsExpected = false
+		}
+		r.Thresholds = append(r.Thresholds, outcome)
+	}
+}
+
+// window is when load ran.
+func (e *evidence) window() load.Window {
+	return load.Window{From: e.record.Start, To: e.record.Start + int64(e.scenario.Load.Length())}
+}
+
+// outside are the spans of time that a threshold leaves out.
+func (e *evidence) outside(what string) []load.Window {
+	if what != "faults" {
+		return nil
+	}
+	var windows []load.Window
+	for _, ev := range e.history.Events {
+		if ev.Kind == history.EventFault {
+			end := ev.End
+			if end == 0 {
+				end = e.record.End
+			}
+			windows = append(windows, load.Window{From: ev.At, To: max(end, ev.At)})
+		}
+	}
+	return windows
+}
+
+// primitive is what the run's subject is.
+func (e *evidence) primitive() string {
+	if s, known := subjects.Find(e.scenario.Subject); known {
+		return s.Primitive
+	}
+	return ""
+}
+
+// seriesSteps bounds how many points a series has.
+const seriesSteps = 120
+
+// seriesOf gives the reports latency and throughput over time.
+func seriesOf(l *load.Log, length time.Duration) []reports.Series {
+	if l == nil {
+		return nil
+	}
+	step := load.Bin * max(1, (length/seriesSteps+load.Bin-1)/load.Bin)
+	points := l.Series(step)
+	kinds := map[string]bool{}
+	for _, p := range points {
+		for kind := range p.Kinds {
+			kinds[kind] = true
+		}
+	}
+	var series []reports.Series
+	for _, kind := range sortedNames(kinds) {
+		s := reports.Series{Kind: kind}
+		for _, p := range points {
+			point := reports.Point{At: p.From, Length: step}
+			if sum := p.Kinds[kind]; sum != nil {
+				point.Count, point.Errors = sum.Operations(), sum.Errors()
+				point.P50, point.P99 = float64(sum.Quantile(.5))/1e3, float64(sum.Quantile(.99))/1e3
+			}
+			s.Points = append(s.Points, point)
+		}
+		series = append(series, s)
+	}
+	return series
+}
+
+// amount is a metric's value for people.
+func amount(v float64, unit string) string {
+	switch unit {
+	case "s":
+		return time.Duration(v * float64(time.Second)).Round(time.Microsecond).String()
+	case "share":
+		return fmt.Sprintf("%.3g%%", 100*v)
+	}
+	return fmt.Sprintf("%.4g/s", v)
+}

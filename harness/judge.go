@@ -1,0 +1,212 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"fencepost.dev/history"
+	"fencepost.dev/load"
+	"fencepost.dev/models"
+	"fencepost.dev/reports"
+	"fencepost.dev/scenarios"
+)
+
+// maxPages bounds how many of Porcupine's visualizations a report gets.
+const maxPages = 3
+
+// Check decides again from what a run recorded in dir, without any server, and changes nothing there. An error that wraps
+// ErrUnproven means that the record can't be read whole.
+func Check(ctx context.Context, dir string, limit models.Limit) (*reports.Material, error) {
+	return judge(ctx, dir, limit, false)
+}
+
+// judge decides from a results directory, and writes the reports there if asked to.
+func judge(ctx context.Context, dir string, limit models.Limit, write bool) (*reports.Material, error) {
+	evidence, err := readEvidence(dir)
+	if err != nil {
+		return nil, err
+	}
+	// An interrupted run is decided too, as far as it got: the limits still hold.
+	m, err := evidence.decide(context.WithoutCancel(ctx), limit)
+	if err != nil || !write {
+		return m, err
+	}
+	if err := reports.Write(dir, *m); err != nil {
+		return nil, unproven{err}
+	}
+	return m, nil
+}
+
+// Render writes a run's reports anew, from its verdict.json and history, and gives the paths of the pages.
+func Render(ctx context.Context, dir string) ([]string, error) {
+	result, err := reports.ReadResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	evidence, err := readEvidence(dir)
+	if err != nil {
+		return nil, err
+	}
+	in, err := evidence.input(models.Limit{})
+	if err != nil {
+		return nil, err
+	}
+	m := reports.Material{Result: *result, Input: in, Series: evidence.series}
+	if err := reports.Write(dir, m); err != nil {
+		return nil, err
+	}
+	return []string{filepath.Join(dir, "report.html"), filepath.Join(dir, "report.md"), filepath.Join(dir, "junit.xml")}, nil
+}
+
+// evidence is what a results directory holds.
+type evidence struct {
+	dir      string
+	scenario *scenarios.Scenario
+	record   *runRecord
+	history  *history.History
+	log      *load.Log // nil: none was written
+	series   []reports.Series
+}
+
+// readEvidence reads a results directory. What is damaged proves nothing; what isn't there at all is a mistake of the
+// caller's.
+func readEvidence(dir string) (*evidence, error) {
+	e := &evidence{dir: dir}
+	text, err := os.ReadFile(filepath.Join(dir, scenarioFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is no results directory: it has no %s", dir, scenarioFile)
+	case err != nil:
+		return nil, err
+	}
+	if e.scenario, err = scenarios.Parse(filepath.Join(dir, scenarioFile), text, Vocabulary()); err != nil {
+		return nil, err
+	}
+	if e.record, err = readRunRecord(dir); err != nil {
+		return nil, unproven{fmt.Errorf("the run's record can't be read: %w", err)}
+	}
+	if e.history, err = history.Load(dir); err != nil {
+		return nil, unproven{err}
+	}
+	if e.log, err = readLatencies(filepath.Join(dir, latencyFile)); err != nil {
+		return nil, unproven{err}
+	}
+	e.series = seriesOf(e.log, e.scenario.Load.Length())
+	return e, nil
+}
+
+// readLatencies reads the interval log, if the run got so far as to write one.
+func readLatencies(path string) (*load.Log, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	l, err := load.ReadLog(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return l, nil
+}
+
+// input makes the history into what checks look at.
+func (e *evidence) input(limit models.Limit) (*models.Input, error) {
+	in, err := models.Prepare(e.history, models.PrepareOptions{
+		Primitive: e.primitive(), Contract: e.record.Contract, Fenced: e.record.Fenced, End: e.record.End, Limit: limit,
+	})
+	if err != nil {
+		return nil, unproven{err}
+	}
+	return in, nil
+}
+
+func (e *evidence) decide(ctx context.Context, limit models.Limit) (*reports.Material, error) {
+	in, err := e.input(limit)
+	if err != nil {
+		return nil, err
+	}
+	var checks []models.Check
+	for _, name := range e.scenario.Checks {
+		check, known := models.Find(name)
+		if !known {
+			return nil, fmt.Errorf("no check is called %q", name)
+		}
+		checks = append(checks, check)
+	}
+	found := models.Judge(ctx, checks, in)
+	expectation := expectationOf(e.scenario)
+	found = models.Temper(in, expectation, found)
+	got := models.Count(in)
+	decision, err := models.Decide(expectation, models.Evidence{Reports: found, Need: e.scenario.Coverage, Got: got, Troubles: e.troubles()})
+	if err != nil {
+		return nil, err
+	}
+	r := e.record.Result
+	e.conclude(&r, in, found, got, decision)
+	return &reports.Material{Result: r, Input: in, Series: e.series, Pages: pages(ctx, in, found)}, nil
+}
+
+// troubles say what keeps the run from proving a pass.
+func (e *evidence) troubles() []string {
+	list := append([]string(nil), e.record.Trouble...)
+	if !e.record.Complete {
+		list = append(list, "the run was cut short")
+	}
+	for _, ev := range e.history.Events {
+		if ev.Kind == history.EventWorkerDied && ev.Detail != "" {
+			list = append(list, fmt.Sprintf("worker %s died: %s; its log says why", ev.Target, ev.Detail))
+		}
+	}
+	for _, s := range e.history.Sources {
+		if s.Dropped > 0 {
+			list = append(list, fmt.Sprintf("%s could not record %d operations: %s", s.Base, s.Dropped, s.Error))
+		}
+	}
+	return list
+}
+
+// expectationOf is what the scenario is there to show. A control is there to show that none of the named checks finds
+// anything at the named severity; what others find is not its question.
+func expectationOf(s *scenarios.Scenario) models.Expectation {
+	e := models.Expectation{Pass: s.Expect.Pass, Must: s.Expect.Violation, May: s.Expect.May, Loose: s.Expect.Loose}
+	if len(s.Expect.Not) == 0 {
+		return e
+	}
+	e.Pass = true
+	for _, check := range s.Checks {
+		switch {
+		case slices.Contains(s.Expect.Not, check), slices.Contains(s.Expect.Not, check+":"+string(models.Availability)):
+		case slices.Contains(s.Expect.Not, check+":"+string(models.Safety)):
+			e.May = append(e.May, check+":"+string(models.Availability))
+		default:
+			e.May = append(e.May, check)
+		}
+	}
+	return e
+}
+
+// pages has Porcupine draw the partitions of the first linearizability findings. A page that can't be drawn is left out: it
+// is an illustration, and the witness is in the report.
+func pages(ctx context.Context, in *models.Input, found []models.Report) map[string][]byte {
+	drawn := map[string][]byte{}
+	for _, r := range found {
+		for _, f := range r.Findings {
+			if _, done := drawn[f.Key]; done || f.Severity == "" || len(drawn) == maxPages {
+				continue
+			}
+			var page bytes.Buffer
+			if models.Visualize(ctx, in, f.Key, &page) == nil {
+				drawn[f.Key] = page.Bytes()
+			}
+		}
+	}
+	return drawn
+}

@@ -1,0 +1,221 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fencepost.dev/faults"
+	"fencepost.dev/history"
+	"fencepost.dev/load"
+	"fencepost.dev/reports"
+)
+
+// perform is the run proper: barrier, load with its faults, settling, final reads, collection.
+func (c *coordinator) perform(ctx context.Context) error {
+	c.start = c.clock.Now() + int64(startDelay)
+	c.record.Start = c.start
+	close(c.open)
+	c.emit(history.Event{Kind: history.EventLoadStarted, At: c.start, Process: -1, Node: -1})
+
+	// What must still be done when ctx has ended is done under working.
+	working := context.WithoutCancel(ctx)
+	background, stop := context.WithCancel(working)
+	watched, ticked := c.watchStores(background), c.tick(background)
+	defer func() {
+		stop()
+		watched()
+		ticked()
+	}()
+
+	end := c.start + int64(c.scenario.Load.Length())
+	faultsErr := faults.Play(ctx, c.scenario.Faults, faults.Env{
+		Directory: c.directory(), Traps: c.traps, Journal: c.journal,
+		Now: c.clock.Now, Emit: c.tell, LoadStart: c.start, LoadEnd: end, Rand: c.rand, Log: c.log,
+	})
+	c.awaitEnd(ctx, end)
+	if ctx.Err() != nil {
+		_ = c.hub.Conn().Publish(subjectStop, struct{}{}) // a worker that misses it stops at its own end of load
+	}
+	c.emit(history.Event{Kind: history.EventLoadEnded, At: c.clock.Now(), Process: -1, Node: -1})
+	c.phase("settling")
+	drainErr := c.awaitDrained(ctx)
+	if ctx.Err() == nil {
+		c.pause(ctx, c.scenario.Load.Settle)
+		c.finalReads(ctx)
+	}
+	c.record.End = c.clock.Now()
+	c.phase("collecting")
+	finishErr := c.finish(working)
+	if err := errors.Join(faultsErr, drainErr, finishErr); err != nil {
+		c.complain(err)
+	}
+	return c.collect(ctx)
+}
+
+// complain notes what went wrong after the load had begun: what was recorded is decided all the same, but proves no pass.
+func (c *coordinator) complain(err error) {
+	c.log.Error("the run did not go as planned", "error", err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		c.trouble = append(c.trouble, line)
+	}
+}
+
+// awaitEnd waits until load is over by the clock, or nobody is left to make any.
+func (c *coordinator) awaitEnd(ctx context.Context, end int64) {
+	for c.clock.Now() < end && ctx.Err() == nil && len(c.crew.alive()) > 0 {
+		c.pause(ctx, min(time.Duration(end-c.clock.Now()), 50*time.Millisecond))
+	}
+}
+
+func (c *coordinator) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// awaitDrained waits until the turns that load began have ended.
+func (c *coordinator) awaitDrained(ctx context.Context) error {
+	patience := drainPatience
+	if c.workload.Leftover != nil {
+		patience += c.workload.Leftover(c.scenario.Workload.Parameters)
+	}
+	for deadline := time.Now().Add(patience); ; c.pause(context.WithoutCancel(ctx), 5*time.Millisecond) {
+		var busy []string
+		for _, inc := range c.crew.alive() {
+			if !inc.isDrained() {
+				busy = append(busy, inc.worker.name)
+			}
+		}
+		switch {
+		case len(busy) == 0:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("turns of %s did not end within %s of the load", strings.Join(busy, ", "), patience)
+		}
+	}
+}
+
+// finalReads has one worker look at how things ended up. A run without them has less evidence, not wrong evidence.
+func (c *coordinator) finalReads(ctx context.Context) {
+	alive := c.crew.alive()
+	if len(alive) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	if err := c.hub.Conn().Request(ctx, finalSubject(alive[0].process), struct{}{}, nil); err != nil {
+		c.log.Warn("final reads were not taken", "worker", alive[0].worker.name, "error", err)
+	}
+}
+
+// finish has the workers close their histories and end.
+func (c *coordinator) finish(ctx context.Context) error {
+	alive := c.crew.alive()
+	if err := c.hub.Conn().Publish(subjectFinish, struct{}{}); err != nil {
+		return err
+	}
+	left := waitOver(alive, finishPatience)
+	var stop errgroup.Group
+	for _, inc := range left {
+		stop.Go(func() error { return inc.handle.Kill(ctx) })
+	}
+	err := stop.Wait()
+	c.crew.watching.Wait()
+	for _, inc := range left {
+		err = errors.Join(err, fmt.Errorf("worker %s did not end within %s and was killed", inc.worker.name, finishPatience))
+	}
+	return err
+}
+
+// collect brings the record to its final form.
+func (c *coordinator) collect(ctx context.Context) error {
+	if c.receiver != nil {
+		if err := c.receiver.Close(); err != nil {
+			c.complain(err)
+		}
+	}
+	if err := c.closeResource(); err != nil {
+		c.complain(err)
+	}
+	if err := history.Finish(c.Out); err != nil {
+		c.complain(err)
+	}
+	r := &c.record.Result
+	r.Elapsed = time.Since(c.started).Seconds()
+	r.CutShort = ctx.Err() != nil
+	c.measure(r)
+	c.describeWorkers(r)
+	for store, up := range c.stores {
+		r.Environment.Servers[store] = up.Version()
+	}
+	if err := c.writeLatencies(); err != nil {
+		c.complain(err)
+	}
+	c.mu.Lock()
+	c.record.Trouble = c.trouble
+	c.mu.Unlock()
+	c.record.Complete = ctx.Err() == nil
+	return c.record.write(c.Out)
+}
+
+func (c *coordinator) writeLatencies() error {
+	f, err := os.Create(filepath.Join(c.Out, latencyFile))
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", latencyFile, reason(err))
+	}
+	return errors.Join(c.tally.Write(f, c.epoch), f.Close())
+}
+
+// measure puts what the load came to into the result. Rates are of turns; operations and latencies are of the subject and
+// the resource, by kind.
+func (c *coordinator) measure(r *reports.Result) {
+	total := c.tally.Total(0, load.All)
+	r.Load = reports.Load{Operations: total.Operations(), Errors: total.Errors(), Latency: map[string]reports.Latency{}}
+	var turns int64
+	for _, inc := range c.crew.incarnations() {
+		inc.mu.Lock()
+		turns += inc.turns
+		r.Load.Unstarted += inc.unstarted
+		inc.mu.Unlock()
+	}
+	if length := c.scenario.Load.Length().Seconds(); length > 0 {
+		r.Load.Achieved = float64(turns) / length
+		r.Load.Offered = r.Load.Achieved
+		if !c.scenario.Load.Closed {
+			r.Load.Offered = load.MeanRate(stagesOf(c.scenario.Load))
+		}
+	}
+	for kind, s := range c.tally.Summarize(0, load.All) {
+		us := func(d time.Duration) float64 { return float64(d) / 1e3 }
+		r.Load.Latency[kind] = reports.Latency{
+			P50: us(s.Quantile(.50)), P90: us(s.Quantile(.90)), P99: us(s.Quantile(.99)), P999: us(s.Quantile(.999)),
+			Max: us(s.Max()), Count: s.Operations(),
+		}
+	}
+}
+
+// describeWorkers puts the incarnations into the record and the result.
+func (c *coordinator) describeWorkers(r *reports.Result) {
+	c.record.Workers = nil
+	r.Environment.Workers = nil
+	for _, inc := range c.crew.incarnations() {
+		inc.mu.Lock()
+		w := reports.Worker{Name: inc.worker.name, Incarnation: inc.number, Machine: inc.worker.agent.Hostname, ClockError: inc.clockError, Died: inc.died}
+		if inc.readySaid != nil {
+			w.SameClock = inc.readySaid.SameClock
+		}
+		inc.mu.Unlock()
+		c.record.Workers = append(c.record.Workers, history.Process{Worker: w.Name, Incarnation: w.Incarnation, ClockError: w.ClockError})
+		r.Environment.Workers = append(r.Environment.Workers, w)
+	}
+}

@@ -1,0 +1,92 @@
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"fencepost.dev/history"
+	"fencepost.dev/models"
+	"fencepost.dev/reports"
+)
+
+// Files of a results directory that this package writes; reports writes the others.
+const (
+	scenarioFile = "scenario.yaml" // as resolved
+	runFile      = "run.json"      // what the judge needs besides
+	faultsFile   = "faults.jsonl"
+	latencyFile  = "latency.hlog"
+	historyDir   = "history"
+	logsDir      = "logs"
+)
+
+// MakeResults makes a results directory, which must be absent or empty, and sees that it can be written to.
+func MakeResults(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("the results directory %s can't be made: %w; choose another with --out", dir, reason(err))
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("the results directory %s can't be read: %w; choose another with --out", dir, reason(err))
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the results directory %s is not empty: choose one with --out that is absent or empty", dir)
+	}
+	probe, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return fmt.Errorf("the results directory %s can't be written to: %w; choose another with --out", dir, reason(err))
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// reason leaves out the path, which the sentence has named already.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// runRecord is run.json: what was measured and declared beside the history, so that check decides from the directory
+// alone. It is written before load starts and again at the end.
+type runRecord struct {
+	Result   reports.Result    `json:"result"` // without what judging adds
+	Contract models.Contract   `json:"contract"`
+	Fenced   bool              `json:"fenced"`
+	Nodes    map[string]int    `json:"nodes"` // by store
+	Workers  []history.Process `json:"workers"`
+	Start    int64             `json:"start_ns"` // of load
+	End      int64             `json:"end_ns"`   // of the last final read; 0: cut short
+	// Trouble is what kept the run from going as planned: one sentence each.
+	Trouble  []string `json:"trouble,omitempty"`
+	Complete bool     `json:"complete"` // everything was collected in order
+}
+
+func (r *runRecord) write(dir string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	temporary := filepath.Join(dir, "."+runFile)
+	if err := os.WriteFile(temporary, append(text, '\n'), 0o666); err != nil {
+		return fmt.Errorf("writing %s: %w", runFile, err)
+	}
+	return os.Rename(temporary, filepath.Join(dir, runFile))
+}
+
+func readRunRecord(dir string) (*runRecord, error) {
+	text, err := os.ReadFile(filepath.Join(dir, runFile))
+	if err != nil {
+		return nil, err
+	}
+	var r runRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, runFile), err)
+	}
+	return &r, nil
+}

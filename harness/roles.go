@@ -1,0 +1,93 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"fencepost.dev/faults"
+	"fencepost.dev/history"
+	"fencepost.dev/process"
+	"fencepost.dev/topology"
+)
+
+// ServeRole serves the roles in which a run starts its own executable again: its guard, and the clients of a worker. It
+// reports whether this process had one, and then its exit status. A program that calls Run must call it first in main, and
+// a test in TestMain.
+func ServeRole() (code int, served bool) {
+	switch process.Role() {
+	case "guard":
+		return process.ServeGuard(undo()), true
+	case "client":
+		return serveClient(os.Stdin), true
+	}
+	return 0, false
+}
+
+// finishEntry is the journal's entry for a history that must be finished if we die.
+const finishEntry = "finish-history"
+
+type finishRecord struct {
+	Dir string `json:"dir"` // the results directory
+}
+
+// undo is all that a journal of ours can hold.
+func undo() process.Undo {
+	all := process.Undo{finishEntry: func(raw json.RawMessage) error {
+		var r finishRecord
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return err
+		}
+		return history.Finish(r.Dir)
+	}}
+	maps.Copy(all, faults.Undo())
+	maps.Copy(all, topology.Undo())
+	return all
+}
+
+// journals is where the journals of runs are.
+func journals() string { return filepath.Join(process.StateDir(), "runs") }
+
+// newJournalPath names the journal of a new run.
+func newJournalPath() (string, error) {
+	if err := os.MkdirAll(journals(), 0o700); err != nil {
+		return "", fmt.Errorf("making the directory of journals: %w; set XDG_STATE_HOME to one that can be written", err)
+	}
+	return filepath.Join(journals(), fmt.Sprintf("%s-%d.journal", time.Now().Format("20060102-150405.000"), os.Getpid())), nil
+}
+
+// Orphans lists the journals of runs whose processes, guards included, died before they had undone everything.
+func Orphans() ([]string, error) { return process.Orphans(journals()) }
+
+// Heal undoes what the orphans say is still to be undone, and tells which it has healed.
+func Heal() (healed []string, err error) {
+	orphans, err := Orphans()
+	if err != nil {
+		return nil, err
+	}
+	for _, journal := range orphans {
+		if err := process.Replay(journal, undo()); err != nil {
+			return healed, fmt.Errorf("healing what %s says: %w", journal, err)
+		}
+		healed = append(healed, journal)
+	}
+	return healed, nil
+}
+
+// version is set by the build: -ldflags "-X fencepost.dev/harness.version=…".
+var version string
+
+// Version is Fencepost's own.
+func Version() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

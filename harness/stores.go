@@ -1,0 +1,157 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"fencepost.dev/faults"
+	"fencepost.dev/history"
+	"fencepost.dev/topology"
+	"fencepost.dev/topology/endpoint"
+)
+
+// order is what the scenario orders of one store.
+func (c *coordinator) order(name string) (topology.Order, error) {
+	store := c.scenario.Topology[name]
+	order := topology.Order{
+		Store: name, Kind: store.Kind, Provider: store.Provider, Options: store.Options,
+		Logs: filepath.Join(c.Out, logsDir), Allow: c.AllowFaults, Namespace: "fencepost:" + c.id + ":",
+		Journal: c.journal, Log: c.log.With("store", name),
+	}
+	external, given := c.External[name]
+	switch {
+	case given && store.Provider != externalProvider:
+		return order, fmt.Errorf("--%s names a server that is already there: add --provider external", name)
+	case !given && store.Provider == externalProvider:
+		return order, fmt.Errorf("--provider external needs the address of the server: --%s HOST:PORT", name)
+	case given:
+		order.External = &external
+	}
+	return order, nil
+}
+
+// externalProvider is the provider of stores that are already there.
+const externalProvider = "external"
+
+// faultsFit refuses a schedule that the workers or the topology can't do, before anything is started.
+func (c *coordinator) faultsFit(ctx context.Context) error {
+	would := directory{crew: c.crew, stores: map[string]faults.Directory{}}
+	for _, name := range sortedNames(c.scenario.Topology) {
+		order, err := c.order(name)
+		if err != nil {
+			return err
+		}
+		if would.stores[name], err = topology.Targets(order); err != nil {
+			return err
+		}
+	}
+	if err := faults.Validate(ctx, c.scenario.Faults, would); err != nil {
+		return &CannotError{err}
+	}
+	return nil
+}
+
+// bringUp starts the stores of the scenario.
+func (c *coordinator) bringUp(ctx context.Context) error {
+	for _, name := range sortedNames(c.scenario.Topology) {
+		order, err := c.order(name)
+		if err != nil {
+			return err
+		}
+		up, err := topology.Up(ctx, order)
+		if errors.Is(err, topology.ErrNoServer) {
+			return &CannotError{err}
+		} else if err != nil {
+			return err
+		}
+		c.later(func() error { return up.Close(context.WithoutCancel(ctx)) })
+		c.stores[name] = up
+	}
+	return nil
+}
+
+// endpoints are what workers need to reach the stores.
+func (c *coordinator) endpoints() endpoint.Set {
+	set := endpoint.Set{}
+	for name, store := range c.stores {
+		set[name] = store.Endpoint()
+	}
+	return set
+}
+
+// watchStores records when a store's node answers again, until ctx ends; wait returns when it has stopped.
+func (c *coordinator) watchStores(ctx context.Context) (wait func()) {
+	var watching sync.WaitGroup
+	for name, store := range c.stores {
+		watching.Go(func() {
+			store.Watch(ctx, func(node int) {
+				c.emit(history.Event{Kind: history.EventNodeAnswering, At: c.clock.Now(), Target: fmt.Sprintf("%s/%d", name, node), Process: -1, Node: node})
+			})
+		})
+	}
+	return watching.Wait
+}
+
+// directory resolves fault targets: worker, worker/w1, and each store by its name.
+type directory struct {
+	crew   *crew
+	stores map[string]faults.Directory
+}
+
+// directory resolves what faults are done to in this run.
+func (c *coordinator) directory() faults.Directory {
+	d := directory{crew: c.crew, stores: map[string]faults.Directory{}}
+	for name, store := range c.stores {
+		d.stores[name] = store
+	}
+	return d
+}
+
+// Resolve is faults.Directory.
+func (d directory) Resolve(ctx context.Context, name string) ([]faults.Target, error) {
+	kind, rest, _ := strings.Cut(name, "/")
+	if kind == workerTarget {
+		return d.crew.Resolve(ctx, name)
+	}
+	store, known := d.stores[kind]
+	if !known {
+		return nil, fmt.Errorf("there is no target %q; there are %s", name, strings.Join(append([]string{workerTarget}, sortedNames(d.stores)...), ", "))
+	}
+	return store.Resolve(ctx, rest)
+}
+
+// routable says whether workers on other machines can reach the store.
+func routable(e endpoint.Endpoint) bool {
+	for _, address := range e.Addresses {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil || host == "localhost" {
+			return false
+		}
+		if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+			return false
+		}
+	}
+	return true
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
