@@ -34,7 +34,7 @@ func (t *tale) events(r *Result) {
 			continue
 		}
 		phrase, lasting := eventPhrase(e)
-		if phrase == "" {
+		if phrase == "" || e.Kind == history.EventStall && underFault(e, r.Faults) {
 			continue
 		}
 		told++
@@ -43,6 +43,9 @@ func (t *tale) events(r *Result) {
 			who = "run"
 		}
 		note := cleanText(e.Detail)
+		if e.Kind == history.EventStall {
+			note = "" // its detail says the same
+		}
 		if e.Client != "" && e.Point != "" {
 			note = "caught " + cleanName(e.Client) + " at " + cleanName(e.Point)
 		}
@@ -58,8 +61,10 @@ func (t *tale) events(r *Result) {
 		end := eventEnd(e, t.To)
 		label := phrase
 		if e.End != 0 {
-			label += " for " + span(time.Duration(e.End-e.At))
-			if e.End <= t.To {
+			if e.Kind != history.EventStall { // which says how long it was already
+				label += " for " + span(time.Duration(e.End-e.At))
+			}
+			if e.End <= t.To && e.Kind != history.EventStall {
 				t.Steps = append(t.Steps, step{At: e.End, Who: who, Mark: markFault,
 					Text: undone(e) + " after " + span(time.Duration(e.End-e.At))})
 			}
@@ -81,6 +86,18 @@ func eventEnd(e *history.Event, to int64) int64 {
 	return e.At
 }
 
+// underFault reports whether a stall is a fault's own doing: most of it lies in one that was in force on the same target.
+func underFault(stall *history.Event, faults []history.Event) bool {
+	end := eventEnd(stall, stall.At)
+	return slices.ContainsFunc(faults, func(f history.Event) bool {
+		if f.Kind != history.EventFault || f.Target != stall.Target {
+			return false
+		}
+		common := min(end, eventEnd(&f, end)) - max(stall.At, f.At)
+		return common > (end-stall.At)/2
+	})
+}
+
 // workerOf is the worker that an event happened to; "": a store or the run.
 func workerOf(e *history.Event) string {
 	target, _, path := strings.Cut(e.Target, ">")
@@ -92,7 +109,7 @@ func workerOf(e *history.Event) string {
 
 // faultPhrases are the words for a fault that came into force, and for its end.
 var faultPhrases = map[string][2]string{
-	"pause":     {"paused", "running again"},
+	"pause":     {"paused", "seen running again"},
 	"kill":      {"killed", "started again"},
 	"restart":   {"ended, to be started again", "started again"},
 	"partition": {"cut off", "connected again"},
@@ -128,9 +145,6 @@ func eventPhrase(e *history.Event) (phrase string, lasting bool) {
 func undone(e *history.Event) string {
 	if p, ok := faultPhrases[e.Fault]; ok {
 		return p[1]
-	}
-	if e.Kind == history.EventStall {
-		return "scheduled again"
 	}
 	return cleanName(e.Fault) + " over"
 }

@@ -68,10 +68,10 @@ type reportPage struct {
 // taleView is a tale with its picture and its records.
 type taleView struct {
 	*tale
-	Heading, Summary, Severity, Left, Porcupine string
-	Pictures                                    []*picture // the same, for wide and narrow pages
-	Records                                     []recordView
-	Legend                                      []legendView
+	Heading, Summary, Severity, Left, Others, Porcupine string
+	Pictures                                            []*picture // the same, for wide and narrow pages
+	Records                                             []recordView
+	Legend                                              []legendView
 	// Folded: another tale of the same check is on the page.
 	Folded bool
 }
@@ -130,7 +130,7 @@ func newReportPage(m *Material, linked map[string]string) (*reportPage, error) {
 	p.Facts = facts(r)
 	p.Environment = environment(&r.Environment)
 	if len(r.Stalls) > 0 {
-		p.StallSentence = stallSentence(r) + "."
+		p.StallSentence = capital(stallSentence(r)) + "."
 	}
 	for i, t := range chooseTales(m, mostTales, talesACheck) {
 		heading := "What happened"
@@ -236,7 +236,7 @@ func nonEmpty(all []fact) []fact {
 
 func newTaleView(t *tale, heading string, linked map[string]string) *taleView {
 	v := &taleView{tale: t, Heading: heading, Summary: cleanText(t.Finding.Summary), Severity: string(t.Finding.Severity),
-		Pictures: []*picture{drawTale(t, "wide", wideWidth), drawTale(t, "narrow", narrowWidth)}, Porcupine: linked[t.Finding.Key]}
+		Pictures: []*picture{drawTale(t, "wide", wideWidth), drawTale(t, "narrow", narrowWidth)}, Porcupine: linked[t.Finding.Key], Others: t.between()}
 	if key := cleanName(t.Finding.Key); key != "" {
 		v.Heading += map[bool]string{false: " to ", true: " on "}[t.Prevented] + key
 	}

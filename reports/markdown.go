@@ -91,6 +91,9 @@ func (w *mdWriter) tale(t *tale, title string) {
 	if t.Left > 0 {
 		w.line("%s of the witness left out; verdict.json has them all.", count(int64(t.Left), "operation"))
 	}
+	if text := t.between(); text != "" {
+		w.line("%s", mdText(text))
+	}
 }
 
 func (w *mdWriter) checks(r *Result) {
@@ -143,7 +146,7 @@ func (w *mdWriter) numbers(r *Result) {
 		w.line("Faults: %s.", mdText(f))
 	}
 	if len(r.Stalls) > 0 {
-		w.line("%s.", mdText(stallSentence(r)))
+		w.line("%s.", mdText(capital(stallSentence(r))))
 	}
 }
 

@@ -24,6 +24,7 @@ type Progress struct {
 	p     *printer
 	o     Options
 	next  time.Duration // when a line is due, where lines aren't rewritten
+	doing string        // as told last
 	shown bool          // a line stands that has no end yet
 }
 
@@ -37,9 +38,10 @@ func (p *Progress) Show(t Tick) {
 	case p.o.Live:
 		io.WriteString(p.p.w, "\r\x1b[K"+p.line(t))
 		p.shown = true
-	case t.At >= p.next || t.Doing != "":
+	case t.At >= p.next || t.Doing != p.doing:
 		p.p.line(p.line(t))
 		p.next = t.At.Truncate(time.Second) + time.Second
+		p.doing = t.Doing
 	}
 }
 
@@ -54,22 +56,25 @@ func (p *Progress) Done() {
 // line is one tick in at most a terminal's width, less one column: a full line would wrap on some.
 func (p *Progress) line(t Tick) string {
 	at := fmt.Sprintf("%5.1f s", t.At.Seconds())
-	if t.Total > 0 {
+	if t.At == 0 && t.Doing != "" {
+		at = "       "
+	}
+	if t.Total > 0 && t.Doing == "" {
 		at += fmt.Sprintf(" of %s", span(t.Total))
 	}
 	parts := []cell{{at, bold}}
 	if t.Doing != "" {
 		parts = append(parts, cell{cleanName(t.Doing), plain})
 	} else {
+		errors := cell{count(t.Errors, "error"), dim}
+		if t.Errors > 0 {
+			errors.style = plain
+		}
 		parts = append(parts,
 			cell{fmt.Sprintf("%7s/s", significant(t.Rate)), plain},
-			cell{fmt.Sprintf("p50 %-7s p99 %-7s", span(t.P50), span(t.P99)), plain})
+			cell{fmt.Sprintf("p50 %-7s p99 %-7s", microseconds(float64(t.P50)/1e3), microseconds(float64(t.P99)/1e3)), plain},
+			errors)
 	}
-	errors := cell{count(t.Errors, "error"), dim}
-	if t.Errors > 0 {
-		errors.style = plain
-	}
-	parts = append(parts, errors)
 	if len(t.Faults) > 0 {
 		parts = append(parts, cell{"▒ " + clean(strings.Join(t.Faults, ", "), longName), yellow})
 	}

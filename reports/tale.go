@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"fencepost.dev/history"
-	"fencepost.dev/models"
 )
 
 // Most that one tale shows; verdict.json has all of it.
@@ -27,8 +26,10 @@ type tale struct {
 	Steps    []step   // in order of time
 	Holds    []hold
 	Shades   []shade
-	// Left counts operations of the witness that there was no room for.
+	// Left counts operations of the witness that there was no room for, Between the attempts of others on the same object
+	// that came in between and have nothing to do with it.
 	Left     int
+	Between  int
 	Decimals int // of its clock
 	// Prevented: nothing is wrong; it shows what would have gone wrong.
 	Prevented bool
@@ -62,14 +63,14 @@ const (
 	markExpiry  mark = "expiry"
 )
 
-// newTale tells a finding. around holds operations of the grants that occur in it.
-func newTale(check string, f *Finding, r *Result, around map[int64][]Operation) *tale {
+// newTale tells a finding. around is what the history knows of the grants that occur in it.
+func newTale(check string, f *Finding, r *Result, around *surroundings) *tale {
 	t := &tale{Check: cleanName(check), Finding: f}
 	t.build(r, around)
 	return t
 }
 
-func (t *tale) build(r *Result, around map[int64][]Operation) {
+func (t *tale) build(r *Result, around *surroundings) {
 	t.addOperations(around)
 	if t.Prevented { // all of it is the story
 		for i := range t.Steps {
@@ -108,7 +109,7 @@ func (t *tale) subject() string {
 
 // addOperations makes steps of the witness and of what surrounds it. An attempt that both its client and the resource
 // recorded is one step, at the time at which the resource decided.
-func (t *tale) addOperations(around map[int64][]Operation) {
+func (t *tale) addOperations(around *surroundings) {
 	witness := t.Finding.Operations
 	if len(witness) > mostWitness {
 		t.Left = len(witness) - mostWitness
@@ -118,15 +119,22 @@ func (t *tale) addOperations(around map[int64][]Operation) {
 	grants := map[int64]bool{}
 	for i := range witness {
 		t.Steps = append(t.Steps, operationStep(&witness[i], false))
-		if g := witness[i].Fields["grant"]; g != 0 && !grants[g] {
-			grants[g] = true
-		}
+		grants[witness[i].Fields["grant"]] = true
 	}
 	var extra []Operation
-	for g := range grants {
-		for _, op := range around[g] {
-			if op.Key == t.Finding.Key && !slices.ContainsFunc(witness, func(w Operation) bool { return same(&w, &op) }) {
-				extra = append(extra, op)
+	if around != nil {
+		first := around.overtakers[t.Finding]
+		grants[first.grant] = true
+		for g := range grants {
+			for _, op := range around.grants[g] {
+				if op.Key == t.Finding.Key && !slices.ContainsFunc(witness, func(w Operation) bool { return same(&w, &op) }) {
+					extra = append(extra, op)
+				}
+			}
+		}
+		for g, attempts := range first.between {
+			if !grants[g] {
+				t.Between += attempts
 			}
 		}
 	}
@@ -310,39 +318,10 @@ func (t *tale) expiries() {
 	}
 }
 
-// surroundings collects, from the recorded run, the operations of every grant that the findings name.
-func surroundings(findings []*Finding, in *models.Input) map[int64][]Operation {
-	if in == nil || in.Names == nil {
-		return nil
+// between says how many attempts of others are left out.
+func (t *tale) between() string {
+	if t.Between == 0 {
+		return ""
 	}
-	around := map[int64][]Operation{}
-	for _, f := range findings {
-		for i := range f.Operations {
-			if g := f.Operations[i].Fields["grant"]; g != 0 {
-				around[g] = nil
-			}
-		}
-	}
-	if len(around) == 0 {
-		return nil
-	}
-	for _, ops := range [][]history.Operation{in.Operations, in.Resource} {
-		for i := range ops {
-			g := grantField(&ops[i])
-			if kept, wanted := around[g]; wanted && len(kept) < 4*mostAround {
-				around[g] = append(kept, NameOperation(&ops[i], in.Names))
-			}
-		}
-	}
-	return around
-}
-
-// grantField is the grant that an operation names; 0: none.
-func grantField(op *history.Operation) int64 {
-	for _, f := range kindFields[op.Kind] {
-		if f.name == "grant" {
-			return f.get(op)
-		}
-	}
-	return 0
+	return count(int64(t.Between), "other attempt") + " on " + cleanName(t.Finding.Key) + " came in between; not shown."
 }

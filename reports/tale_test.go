@@ -120,7 +120,7 @@ func TestEventsOfOthersAreLeftOut(t *testing.T) {
 		}
 	}
 	want := "0.010 s w1 paused\n0.020 s valkey/0 killed\n0.030 s w1>valkey/0 cut off\n0.040 s w1>valkey/0 connected again after 10 ms\n" +
-		"0.050 s w1 running again after 40 ms\n0.060 s w1 died"
+		"0.050 s w1 seen running again after 40 ms\n0.060 s w1 died"
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -193,5 +193,102 @@ func TestWords(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// overtaken is a run in which w1/c2 is paused and both w2/c0 and, after it, w1/c3 of the same process are granted the key.
+// The check names the last of them; the resource's log knows the first.
+func overtaken() (*run, []history.Operation) {
+	r := newRun()
+	grant := func(op *history.Operation) { op.SetTTL(300 * time.Millisecond) }
+	first := *r.op(history.Acquire, 0, 2, 100, 101, history.OK, 1, grant)
+	r.op(history.Acquire, 1, 0, 450, 451, history.OK, 2, grant)
+	r.attempt(history.Write, 1, 0, 460, 461, history.OK, 2, 0, 7)
+	r.attempt(history.Write, 2, 1, 500, 501, history.OK, 9, 0, 8) // of yet another
+	last := *r.op(history.Acquire, 0, 3, 900, 901, history.OK, 3, grant)
+	r.attempt(history.Read, 0, 3, 910, 911, history.OK, 3, 0, 9)
+	r.attempt(history.Write, 0, 2, 920, 921, history.OK, 1, 0, 7)
+	n := len(r.resource)
+	return r, []history.Operation{first, last, r.resource[n-2], r.resource[n-1]}
+}
+
+// TestTheFirstOvertakerIsTold, although the check names the last.
+func TestTheFirstOvertakerIsTold(t *testing.T) {
+	r, witness := overtaken()
+	checks := Checks([]models.Report{{Check: "fencing", Verdict: models.Violation, Findings: []models.Finding{{Key: "k1", At: witness[3].Return, Operations: witness}}}}, &r.names)
+	m := Material{Result: Result{Checks: checks}, Input: r.input()}
+	tale := chooseTales(&m, 1, 1)[0]
+	var lines []string
+	for _, s := range tale.Steps {
+		if s.Op != nil {
+			lines = append(lines, s.Who+" "+s.Op.Kind)
+		}
+	}
+	want := "w1/c2 acquire, w2/c0 acquire, w2/c0 write, w1/c3 acquire, w1/c3 read, w1/c2 write"
+	if got := strings.Join(lines, ", "); got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+	if tale.Between != 1 || !strings.Contains(string(terminal(t, m, Options{})), "1 other attempt on k1 came in between") {
+		t.Errorf("%d attempts left out, want 1", tale.Between)
+	}
+	if tale.offender() != (offenderID{"w1/c2", "write", "k1", 920500000}) {
+		t.Errorf("the offender is %+v", tale.offender())
+	}
+}
+
+// TestTheClearestFindingIsTold: one between processes before an earlier one within a process.
+func TestTheClearestFindingIsTold(t *testing.T) {
+	within := Finding{Key: "k1", Summary: "within", Operations: []Operation{lockOp("acquire", "w1/c0", 0, 1, 5, "ok"), lockOp("acquire", "w1/c1", 2, 3, 6, "ok")}}
+	between := Finding{Key: "k1", Summary: "between", Operations: []Operation{lockOp("acquire", "w1/c0", 4, 5, 7, "ok"), lockOp("acquire", "w2/c1", 6, 7, 8, "ok")}}
+	m := Material{Result: Result{Expected: "violation", ExpectedChecks: ExpectedChecks{Must: []string{"first"}}, Checks: []Check{
+		{Name: "first", Verdict: models.Violation, Findings: []Finding{within, between}},
+		{Name: "second", Verdict: models.Violation, Findings: []Finding{{Key: "k2", Summary: "not expected", Operations: []Operation{lockOp("acquire", "w1/c0", 8, 9, 10, "ok")}}}},
+	}}}
+	var got []string
+	for _, t := range chooseTales(&m, 9, 9) {
+		got = append(got, t.Finding.Summary)
+	}
+	if want := "not expected, between, within"; strings.Join(got, ", ") != want {
+		t.Errorf("told %s, want %s", strings.Join(got, ", "), want)
+	}
+	if tales := chooseTales(&m, 2, 1); len(tales) != 2 || tales[1].Finding.Summary != "between" {
+		t.Error("one of each check was asked for")
+	}
+}
+
+func TestStallsOfFaultsAreTheirOwn(t *testing.T) {
+	r := &Result{
+		Faults: []history.Event{{Kind: history.EventFault, Fault: "pause", Target: "w1", Process: 0, At: 100 * ms, End: 800 * ms}},
+		Stalls: []history.Event{
+			{Kind: history.EventStall, Target: "w1", Process: 0, At: 105 * ms, End: 810 * ms, Delay: 705 * time.Millisecond},
+			{Kind: history.EventStall, Target: "w1", Process: 0, At: 790 * ms, End: 850 * ms, Delay: 60 * time.Millisecond},
+			{Kind: history.EventStall, Target: "w2", Process: 1, At: 300 * ms, End: 340 * ms, Delay: 40 * time.Millisecond},
+		},
+	}
+	want := "2 stalls; the longest: 60 ms on w1 at 0.790 s; 1 more by the faults themselves"
+	if got := stallSentence(r); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	f := &Finding{Operations: []Operation{lockOp("acquire", "w1/c0", 50*ms, 900*ms, 5, "ok")}}
+	var lines []string
+	for _, s := range newTale("check", f, r, nil).Steps {
+		if s.Mark == markFault {
+			lines = append(lines, s.Text)
+		}
+	}
+	if got, want := strings.Join(lines, ", "), "paused, not scheduled for 60 ms, seen running again after 700 ms"; got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+// TestNearMissNamesTheFirstHigherToken, and is none where something went wrong.
+func TestNearMissNamesTheFirstHigherToken(t *testing.T) {
+	m := lockPause(true)
+	if got, want := nearMiss(&m).Finding.Summary, "seen w2/c0's token 34"; !strings.Contains(got, want) {
+		t.Errorf("%q does not say %q", got, want)
+	}
+	m.Result.Verdict = models.Violation
+	if nearMiss(&m) != nil {
+		t.Error("a near miss in a run that was hit")
 	}
 }

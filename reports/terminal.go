@@ -91,6 +91,9 @@ func (p *printer) steps(t *tale) {
 	if t.Left > 0 {
 		p.text(2, 2, dim, fmt.Sprintf("%s of the witness left out; verdict.json has them all.", count(int64(t.Left), "operation")))
 	}
+	if text := t.between(); text != "" {
+		p.text(2, 2, dim, text)
+	}
 }
 
 func (p *printer) step(t *tale, s *step, who int) {
@@ -274,15 +277,34 @@ func loadSentence(r *Result) string {
 	return text
 }
 
+// stallSentence says how many stalls there were that weren't a fault's own doing.
 func stallSentence(r *Result) string {
-	longest := r.Stalls[0]
-	for _, e := range r.Stalls {
-		if e.Delay > longest.Delay {
+	var longest *history.Event
+	n, faults := int64(0), int64(0)
+	for i := range r.Stalls {
+		e := &r.Stalls[i]
+		if underFault(e, r.Faults) {
+			faults++
+			continue
+		}
+		n++
+		if longest == nil || e.Delay > longest.Delay {
 			longest = e
 		}
 	}
-	return fmt.Sprintf("%s; the longest: %s on %s at %s", count(int64(len(r.Stalls)), "stall"),
-		span(longest.Delay), cleanName(longest.Target), clock(longest.At, 3))
+	var text string
+	switch {
+	case n == 0:
+		text = "no stall"
+	case n == 1:
+		text = fmt.Sprintf("1 stall: %s on %s at %s", span(longest.Delay), cleanName(longest.Target), clock(longest.At, 3))
+	default:
+		text = fmt.Sprintf("%s; the longest: %s on %s at %s", count(n, "stall"), span(longest.Delay), cleanName(longest.Target), clock(longest.At, 3))
+	}
+	if faults > 0 {
+		text += fmt.Sprintf("; %s more by the faults themselves", grouped(faults))
+	}
+	return text
 }
 
 func sortedKeys[V any](m map[string]V) []string {
