@@ -80,6 +80,9 @@ func TestAPairOfNodesIsAKindLikeAnyOther(t *testing.T) {
 	if primary, replica := resolve(t, topology, "primary").Name(), resolve(t, topology, "replica").Name(); primary != "valkey/0" || replica != "valkey/1" {
 		t.Errorf("the primary is %s, the replica %s", primary, replica)
 	}
+	if second := resolve(t, topology, "1").Name(); second != "valkey/1" {
+		t.Errorf("1 is %s", second)
+	}
 	if all, err := topology.Resolve(t.Context(), ""); len(all) != 2 || err != nil {
 		t.Errorf("all are %v, %v", all, err)
 	}

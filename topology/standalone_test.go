@@ -6,8 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,6 +184,40 @@ func TestAPortInUseOrReservedIsPassedOver(t *testing.T) {
 	}
 }
 
+// TestALockFileThatIsRemovedIsNotHeldTwice has several take one lock whose owner removes the file when it lets go.
+func TestALockFileThatIsRemovedIsNotHeldTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "20000.lock")
+	var holders, held atomic.Int64
+	var taking sync.WaitGroup
+	for range 8 {
+		taking.Go(func() {
+			for range 300 {
+				lock, err := lockFile(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if lock == nil {
+					continue
+				}
+				held.Add(1)
+				if n := holders.Add(1); n > 1 {
+					t.Errorf("%d hold it", n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				if err := errors.Join(os.Remove(path), lock.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	taking.Wait()
+	if held.Load() == 0 {
+		t.Error("nobody ever held it")
+	}
+}
+
 func TestAPortThatIsTakenAfterAllIsChangedForAnother(t *testing.T) {
 	order := standaloneOrder(t, nil)
 	order.Log = testLog(t)
@@ -221,12 +258,19 @@ func answer(listener net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			for {
-				if _, err := conn.Read(make([]byte, 1024)); err != nil {
+			for text := make([]byte, 4096); ; {
+				n, err := conn.Read(text)
+				if err != nil {
 					return
 				}
-				if _, err := conn.Write([]byte("+PONG\r\n")); err != nil {
-					return
+				for _, command := range strings.Split(string(text[:n]), "*")[1:] { // each is an array
+					reply := "+PONG\r\n"
+					if strings.Contains(strings.ToUpper(command), "HELLO") {
+						reply = "-ERR unknown command\r\n" // as a server before version 6
+					}
+					if _, err := conn.Write([]byte(reply)); err != nil {
+						return
+					}
 				}
 			}
 		}()

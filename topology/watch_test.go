@@ -199,6 +199,24 @@ func TestPulse(t *testing.T) {
 			one(t, reports(), 1200*time.Millisecond, 1210*time.Millisecond) // the second question's answer
 		})
 	})
+	t.Run("nor does one to a question that was asked because of an outage before", func(t *testing.T) {
+		f := &fakeNode{delay: 100 * time.Millisecond}
+		f.up.Store(true)
+		watch(t, f, func(p *pulse, reports func() []time.Duration) {
+			f.up.Store(false)
+			after(time.Second)
+			f.up.Store(true)
+			after(50 * time.Millisecond) // asked about now, for the node is suspected; answered at 2.1 s
+			p.fell()
+			after(450 * time.Millisecond)
+			if len(reports()) > 0 {
+				t.Errorf("reports %v", reports())
+			}
+			p.rose()
+			after(time.Second)
+			one(t, reports(), 2600*time.Millisecond, 2610*time.Millisecond)
+		})
+	})
 	t.Run("a late answer is a sign of an outage, and the next one its end", func(t *testing.T) {
 		f := &fakeNode{}
 		f.up.Store(true)
