@@ -65,6 +65,10 @@ func TestCoverage(t *testing.T) {
 			w1/c0 acquire k 0..1 ok A
 			= w1/c0 write k 103 ok A`,
 			map[string]int64{"operations": 1, "granted": 1, "writes": 1, "writes-accepted": 1}},
+		{"a write under a grant that never expires", Contract{}, `
+			w1/c0 acquire k 0..1 ok A ttl=0
+			= w1/c0 write k 5000 ok A`,
+			map[string]int64{"operations": 1, "granted": 1, "writes": 1, "writes-accepted": 1}},
 		{"a read after the expiry", Contract{}, `
 			w1/c0 acquire k 0..1 ok A
 			= w1/c0 read k 500 ok A`,

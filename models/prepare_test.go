@@ -38,6 +38,7 @@ func TestBound(t *testing.T) {
 		{"one pause after another", op + "! pause valkey/0 50..200\n ! pause valkey/0 1100..1300\n ! pause valkey/0 2200..2500", 0, 3500},
 		{"with a gap that is long enough", op + "! pause valkey/0 50..200\n ! pause valkey/0 1300..1500", 0, 1200},
 		{"the node fell silent by itself", op + "! answering valkey/0 9000", 0, 10000},
+		{"the node fell silent by itself, and another before it", op + "! answering valkey/1 8000\n ! answering valkey/0 9000", 0, 10000},
 		{"the asked node is not known", "w1/c0 acquire k 0..100 unknown A node=65535\n ! pause valkey/1 50..2000", 0, 3000},
 
 		{"its worker was paused, and gave up afterwards", "w1/c0 acquire k 0..2000 unknown A node=0\n ! pause w1 50..1950", 0, 3000},
@@ -48,6 +49,8 @@ func TestBound(t *testing.T) {
 
 		{"a delay on its path", op + "! delay w1>valkey/0 0..500 delay=3000", 0, 500 + 1000 + 3000},
 		{"a delay on another's path", op + "w2/c0 acquire k 0..1 ok B\n ! delay w2>valkey/0 0..500 delay=3000", 0, 1100},
+		{"a delay on the path of all its worker's incarnations", "w1.2/c0 acquire k 0..100 unknown A node=0\n w1/c0 acquire k 0..1 ok B\n ! delay w1>valkey/0 0..500 delay=3000", 0, 500 + 1000 + 3000},
+		{"a delay on the path of one incarnation, by its full name", "w1.2/c0 acquire k 0..100 unknown A node=0\n ! delay w1.2>valkey/0 0..500 delay=3000", 0, 500 + 1000 + 3000},
 		{"a cut of its path: TCP waits as long again", op + "! partition w1>valkey/0 50..450", 0, 450 + 1000 + 400},
 		{"a cut that healed later than it was undone", op + "! partition w1>valkey/0 50..450\n ! healed w1>valkey/0 650 delay=600", 0, 650 + 1000 + 600},
 		{"a cut that was never undone", op + "! partition w1>valkey/0 50..", 0, forever},
@@ -101,6 +104,14 @@ func TestPrepareRefusesWhatCannotBe(t *testing.T) {
 	for name, h := range map[string]*history.History{"answered before that": backwards, "process 7": nobody} {
 		if _, err := Prepare(h, PrepareOptions{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want an error that says %q", err, name)
+		}
+	}
+}
+
+func TestPrepareRefusesSenselessOptions(t *testing.T) {
+	for _, o := range []PrepareOptions{{Drift: -0.1}, {Drift: 1}, {Granularity: -1}, {Contract: Contract{LateBy: -1}}, {Contract: Contract{ClockSkew: -1}}} {
+		if _, err := Prepare(&history.History{}, o); err == nil {
+			t.Errorf("%+v was accepted", o)
 		}
 	}
 }
