@@ -108,7 +108,8 @@ add_backports() {
 
 apt_update() {
 	say "reading the package lists"
-	apt_get update || update_failed=yes # one unreachable source, which we may not need, fails all of it
+	# Not an error yet: the source that failed may be one that we don't need. apt itself calls it a warning.
+	if ! apt_get update || grep -q '^W: Failed to fetch' "$tmp/log"; then update_failed=yes; fi
 }
 
 # apt_install installs packages of which nothing may be started. $2 on are the packages.
@@ -290,7 +291,12 @@ install)
 '')
 	wanted=$(missing)
 	# shellcheck disable=SC2086 # a list of words
-	if [ -n "$wanted" ]; then (install $wanted); fi
+	if [ -n "$wanted" ]; then
+		# Caught here so that we end after the installation has put everything back, and not before.
+		trap 'exit 130' INT
+		trap 'exit 143' TERM HUP
+		(install $wanted)
+	fi
 	path=$(server) || fail "neither valkey-server nor redis-server is on PATH"
 	has_compiler || fail "the C compiler does not work: cc -E fails on pthread.h"
 	say "$("$path" --version | cut -d' ' -f1-3) at $path; C compiler at $(command -v cc); nothing else to do"

@@ -21,6 +21,7 @@ expect() {
 	shift
 	if "$@" >/dev/null 2>&1; then say "ok: $what"; else wrong "$what"; fi
 }
+# refuse DESCRIPTION COMMAND...: the command must fail.
 refuse() {
 	what=$1
 	shift
@@ -156,7 +157,7 @@ cut_off() { # suite, name
 	rm -rf "$root"/var/lib/apt/lists/*
 	printf '#!/bin/sh\nexit 0\n' >"$root/usr/sbin/policy-rc.d"
 	apt_before=$(apt_state "$root")
-	refuse "setup succeeds without a mirror" setup_in "$root"
+	refuse "setup fails without a mirror" setup_in "$root"
 	said=$(setup_in "$root" 2>&1 || true)
 	case $said in
 	*"apt could not read the package lists from its mirror"*) say "ok: it says that the mirror can't be reached" ;;
