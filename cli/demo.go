@@ -57,7 +57,7 @@ func demo(ctx context.Context, out string, quiet bool, stdout, stderr io.Writer)
 		progress := reports.NewProgress(stderr, terminalOptions(stderr, quiet))
 		told[i], err = harness.Run(ctx, harness.Options{
 			Scenario: s, Out: filepath.Join(out, name), Progress: progress.Show,
-			Command: fmt.Sprintf("bench run %s --seed %d", name, seed),
+			Command: "bench run " + name,
 		})
 		progress.Done()
 		if err != nil {

@@ -71,7 +71,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options.Command = commandLine("bench run "+args[0], c.Flags(), scenario.Seed)
+			options.Command = commandLine("bench run "+args[0], c.Flags())
 			return s.runOne(c.Context(), options, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -149,9 +149,9 @@ func (s *session) runOne(ctx context.Context, options harness.Options, stdout, s
 	return statusOf(material.Result.Standing())
 }
 
-// commandLine is the command that repeats a run: what was given, with the seed pinned. Passwords are never flags, so there
+// commandLine is the command that repeats a run, without its seed: what was given, but for what only concerns its output. Passwords are never flags, so there
 // are none in it.
-func commandLine(command string, f *pflag.FlagSet, seed uint64) string {
+func commandLine(command string, f *pflag.FlagSet) string {
 	words := []string{command}
 	f.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
@@ -171,9 +171,6 @@ func commandLine(command string, f *pflag.FlagSet, seed uint64) string {
 			}
 		}
 	})
-	if seed != 0 {
-		words = append(words, "--seed", fmt.Sprint(seed))
-	}
 	return strings.Join(words, " ")
 }
 

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -56,6 +55,7 @@ type client struct {
 	conn     *plane.Conn
 	clock    *plane.Clock
 	recorder *history.Recorder
+	unsent   *history.Cursor // what a remote worker has still to send; nil on the coordinator's machine
 	latency  *load.Recorder
 	points   *points
 	workload workloads.Workload
@@ -164,12 +164,17 @@ func (c *client) record() (closer func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	c.recorder.SetClockError(c.clock.Error())
 	c.latency = load.NewRecorder(c.scenario.Load.Clients)
+	if c.HistoryDir == "" {
+		c.unsent = c.recorder.Cursor()
+	}
 	return func() error {
 		c.recorder.SetClockError(c.clock.Error())
 		err := c.recorder.Close()
 		if c.HistoryDir == "" {
-			err = errors.Join(err, os.RemoveAll(filepath.Clean(dir)))
+			c.stream() // the last batch says that the record was closed
+			err = errors.Join(err, os.RemoveAll(dir))
 		}
 		return err
 	}, nil

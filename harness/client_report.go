@@ -63,7 +63,6 @@ func (c *client) stalled(s plane.Stall) {
 func (c *client) report(ctx context.Context) {
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
-	cursor := c.recorder.Cursor()
 	for last := false; !last; {
 		select {
 		case <-ctx.Done():
@@ -71,9 +70,7 @@ func (c *client) report(ctx context.Context) {
 		case <-ticker.C:
 		}
 		c.tell(c.clock.Now())
-		if c.HistoryDir == "" {
-			c.stream(cursor)
-		}
+		c.stream()
 	}
 }
 
@@ -83,8 +80,10 @@ func (c *client) tell(before int64) {
 	stalls := c.stalls
 	c.stalls = nil
 	c.mu.Unlock()
+	clockError := c.clock.Error()
+	c.recorder.SetClockError(clockError)
 	err := c.conn.Publish(subjectProgress, progress{
-		Process: c.Process, ClockError: c.clock.Error(), Intervals: c.latency.Take(before),
+		Process: c.Process, ClockError: clockError, Intervals: c.latency.Take(before),
 		Turns: c.turns.Load(), Stalls: stalls, Dropped: c.recorder.Dropped(),
 	})
 	if err != nil {
@@ -92,10 +91,10 @@ func (c *client) tell(before int64) {
 	}
 }
 
-// stream sends what is new in the history.
-func (c *client) stream(cursor *history.Cursor) {
-	for {
-		batch, err := cursor.Next()
+// stream sends what is new in the history, if the coordinator can't read it here.
+func (c *client) stream() {
+	for c.unsent != nil {
+		batch, err := c.unsent.Next()
 		if err != nil || batch == nil {
 			if err != nil {
 				c.log.Error("reading the history to send it", "error", err)

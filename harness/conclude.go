@@ -32,7 +32,7 @@ func (c *coordinator) newRecord() *runRecord {
 	}
 	r.Result = reports.Result{
 		Schema: reports.Schema, Run: c.id, Scenario: c.scenario.Name, Summary: c.scenario.Summary, Subject: c.scenario.Subject,
-		Seed: c.seed, Started: c.started.UTC(), Environment: environment, Command: c.Command,
+		Seed: c.seed, Started: c.started.UTC(), Environment: environment, Command: fmt.Sprintf("%s --seed %d", c.Command, c.seed),
 		Explains: c.scenario.Explains, Pair: c.scenario.Pair,
 	}
 	return r

@@ -3,8 +3,10 @@ package harness
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -69,14 +71,7 @@ func (c *coordinator) agents(ctx context.Context) ([]plane.AgentInfo, error) {
 }
 
 // remoteAgents waits for agents on other machines, and says how they join.
-func (c *coordinator) remoteAgents(ctx context.Context) ([]plane.AgentInfo, error) {
-	for name, store := range c.stores {
-		if !routable(store.Endpoint()) {
-			return nil, fmt.Errorf("workers on other machines can't reach %s at %v: run it where they can, and name it with --provider external --%s HOST:PORT",
-				name, store.Endpoint().Addresses, name)
-		}
-	}
-	var err error
+func (c *coordinator) remoteAgents(ctx context.Context) (_ []plane.AgentInfo, err error) {
 	if c.receiver, err = history.NewReceiver(filepath.Join(c.Out, historyDir), history.ReceiverOptions{}); err != nil {
 		return nil, err
 	}
@@ -85,8 +80,34 @@ func (c *coordinator) remoteAgents(ctx context.Context) ([]plane.AgentInfo, erro
 		return nil, err
 	}
 	c.later(func() error { stop(); return nil })
-	c.Notice(fmt.Sprintf("waiting for %d agents; on each machine:\n  FENCEPOST_TOKEN=%s bench worker --join nats://%s", c.Remote, c.hub.Token(), c.Listen))
-	return c.crew.fleet.Wait(ctx, c.Remote)
+	c.Notice(fmt.Sprintf("waiting for %d agents; on each machine:\n  FENCEPOST_TOKEN=%s bench worker --join %s", c.Remote, c.hub.Token(), joinURL(c.hub.URL(), c.Listen)))
+	agents, err := c.crew.fleet.Wait(ctx, c.Remote)
+	if err != nil {
+		return nil, err
+	}
+	here := c.clock.Share().Identity
+	for _, agent := range agents {
+		for _, name := range sortedNames(c.stores) {
+			if e := c.stores[name].Endpoint(); !agent.Clock.Shares(here) && !routable(e) {
+				return nil, fmt.Errorf("agent %s on %s can't reach %s at %v: run it where both can, and name it with --provider external --%s HOST:PORT",
+					agent.ID, agent.Hostname, name, e.Addresses, name)
+			}
+		}
+	}
+	return agents, nil
+}
+
+// joinURL is where other machines reach the hub: its own URL, with this host's name in place of an unspecified address.
+func joinURL(url, listen string) string {
+	host, _, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return url
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return url
+	}
+	return strings.Replace(url, "127.0.0.1", name, 1)
 }
 
 // endWorkers ends what workers are left when a run is given up.

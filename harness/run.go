@@ -31,7 +31,7 @@ type Options struct {
 	External    map[string]endpoint.Endpoint
 	AllowFaults bool
 	Limit       models.Limit
-	// Command is the command line that reproduces the run.
+	// Command is the command line that reproduces the run, without its seed.
 	Command string
 	// Progress is told where the run stands, about five times a second, from one goroutine at a time. May be nil.
 	Progress func(reports.Tick)

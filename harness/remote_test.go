@@ -1,0 +1,79 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fencepost.dev/models"
+)
+
+// joinVariable makes the test binary an agent that joins the coordinator there.
+const joinVariable = "FENCEPOST_TEST_JOIN"
+
+// TestTwoAgents runs the workers of lock-pause on two agents that were started by hand, each a process of its own, which
+// stream what they record.
+func TestTwoAgents(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	out := filepath.Join(t.TempDir(), "out")
+	var agents sync.WaitGroup
+	defer agents.Wait()
+	m, err := Run(ctx, Options{
+		Scenario: scenarioOf(t, "lock-pause"), Out: out, Listen: "127.0.0.1:0", Remote: 2,
+		Notice: func(line string) {
+			words := strings.Fields(line)
+			for i := range 2 {
+				agent := exec.CommandContext(ctx, os.Args[0])
+				agent.Env = append(os.Environ(), joinVariable+"="+words[len(words)-1], tokenOf(t, words), "XDG_STATE_HOME="+t.TempDir())
+				said := &strings.Builder{}
+				agent.Stderr = said
+				if err := agent.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				agents.Go(func() {
+					if err := agent.Wait(); err != nil {
+						t.Errorf("agent %d: %v: %s", i, err, said)
+					}
+				})
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Result.AsExpected || m.Result.Verdict != models.Violation {
+		t.Errorf("verdict %s, as expected %v: %v", m.Result.Verdict, m.Result.AsExpected, m.Result.Reasons)
+	}
+	for _, s := range m.Input.Names.Workers {
+		if s.ClockError == 0 {
+			t.Errorf("worker %s came without a bound on its clock's error", s)
+		}
+	}
+	again, err := Check(t.Context(), out, models.Limit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Result.Verdict != m.Result.Verdict || again.Result.AsExpected != m.Result.AsExpected {
+		t.Errorf("the stored history is judged %s, the run was %s", again.Result.Verdict, m.Result.Verdict)
+	}
+}
+
+// tokenOf finds the token in what the run says of how to join.
+func tokenOf(t *testing.T, words []string) string {
+	t.Helper()
+	for _, word := range words {
+		if strings.HasPrefix(word, "FENCEPOST_TOKEN=") {
+			return word
+		}
+	}
+	t.Fatalf("no token in %q", words)
+	return ""
+}
