@@ -132,7 +132,7 @@ func (c *client) build(ctx context.Context, begin plane.ClientStart) (closers []
 	closers = append(closers, func() error { c.points.announcing.Wait(); return nil })
 	implementation, err := subject.New(ctx, subjects.Env{
 		Worker: c.Worker, Endpoints: c.Endpoints, Now: time.Now, Point: c.points.atSubjectPoint,
-		Options: c.scenario.Options, Log: c.log.With("subject", subject.Name),
+		Options: c.scenario.Options, Clients: c.scenario.Load.Clients, Log: c.log.With("subject", subject.Name),
 	})
 	if err != nil {
 		return closers, err
