@@ -34,7 +34,7 @@ func (t *tale) events(r *Result) {
 			continue
 		}
 		phrase, lasting := eventPhrase(e)
-		if phrase == "" || e.Kind == history.EventStall && underFault(e, r.Faults) {
+		if phrase == "" || implied(e, r.Faults) || e.Kind == history.EventStall && int64(e.Delay) < (t.To-t.From)/stallShare {
 			continue
 		}
 		told++
@@ -84,6 +84,28 @@ func eventEnd(e *history.Event, to int64) int64 {
 		return max(to, e.At)
 	}
 	return e.At
+}
+
+// stallShare: a stall shorter than this part of a tale explains nothing in it.
+const stallShare = 10
+
+// implied reports whether an event only says again what a fault on the same target says: that who was killed died and was
+// started again, that who was paused was not scheduled.
+func implied(e *history.Event, faults []history.Event) bool {
+	const soon = int64(250 * time.Millisecond)
+	switch e.Kind {
+	case history.EventStall:
+		return underFault(e, faults)
+	case history.EventWorkerDied, history.EventWorkerStarted, history.EventNodeAnswering:
+		return slices.ContainsFunc(faults, func(f history.Event) bool {
+			if f.Kind != history.EventFault || f.Target != e.Target || f.Fault != "kill" && f.Fault != "restart" {
+				return false
+			}
+			near := func(at int64) bool { return e.At >= at-soon && e.At <= at+soon }
+			return near(f.At) || f.End != 0 && near(f.End)
+		})
+	}
+	return false
 }
 
 // underFault reports whether a stall is a fault's own doing: most of it lies in one that was in force on the same target.

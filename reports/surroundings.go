@@ -13,6 +13,8 @@ type surroundings struct {
 	// grants are the operations of every grant that the findings name.
 	grants     map[int64][]Operation
 	overtakers map[*Finding]overtaker
+	// frees are releases by others while the first grant of a finding was in force: what may have freed its object.
+	frees map[*Finding][]Operation
 }
 
 // overtaker is who was first to write after a late attempt's grant had been given, and before the attempt itself.
@@ -27,7 +29,7 @@ func surround(findings []*Finding, in *models.Input) *surroundings {
 	if in == nil || in.Names == nil {
 		return nil
 	}
-	s := &surroundings{grants: map[int64][]Operation{}, overtakers: map[*Finding]overtaker{}}
+	s := &surroundings{grants: map[int64][]Operation{}, overtakers: map[*Finding]overtaker{}, frees: map[*Finding][]Operation{}}
 	for _, f := range findings {
 		for i := range f.Operations {
 			if g := f.Operations[i].Fields["grant"]; g != 0 {
@@ -38,6 +40,7 @@ func surround(findings []*Finding, in *models.Input) *surroundings {
 			s.overtakers[f] = o
 			s.grants[o.grant] = nil
 		}
+		s.frees[f] = freesOf(f, in)
 	}
 	if len(s.grants) == 0 {
 		return s
@@ -80,6 +83,37 @@ func overtakerOf(f *Finding, in *models.Input) (first overtaker) {
 		}
 	}
 	return first
+}
+
+// mostFrees is how many releases by others a tale shows.
+const mostFrees = 3
+
+// freesOf looks for releases, answered ok or not at all, that took place between the first grant that a finding names and its
+// end, and were made under grants that it doesn't name.
+func freesOf(f *Finding, in *models.Input) (frees []Operation) {
+	key := slices.Index(in.Names.Keys, f.Key)
+	if key < 0 || len(f.Operations) == 0 || lastAttempt(f) != nil {
+		return nil
+	}
+	first := &f.Operations[0]
+	if first.Kind != history.Acquire.String() || !answered(first) {
+		return nil
+	}
+	named := map[int64]bool{}
+	for i := range f.Operations {
+		named[f.Operations[i].Fields["grant"]] = true
+	}
+	for i := range in.Operations { // in order of Call
+		op := &in.Operations[i]
+		if op.Call > f.At || len(frees) == mostFrees {
+			break
+		}
+		if op.Kind == history.Release && op.Key == uint32(key) && (op.Outcome == history.OK || op.Outcome == history.Unknown) &&
+			op.Return >= first.Return && !named[int64(op.Grant())] {
+			frees = append(frees, NameOperation(op, in.Names))
+		}
+	}
+	return frees
 }
 
 // lastAttempt is the last attempt on a resource among a finding's operations; nil if there is none.

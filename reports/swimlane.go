@@ -352,13 +352,15 @@ func (s *sketch) offenceLabel() {
 			text = "stale " + st.Op.Kind + " accepted"
 		case s.t.Finding.Severity == models.Availability:
 			text = "refused although free"
+		case s.t.Finding.Severity == models.Safety:
+			text = "this " + st.Op.Kind + " is impossible"
 		}
 		k := slices.IndexFunc(s.Dots, func(d dot) bool { return d.Number == st.Number })
 		if k < 0 {
 			continue
 		}
 		d := s.Dots[k]
-		lb := label{X: d.X, Y: d.Y - 16, Anchor: "middle", Class: class, Text: text}
+		lb := label{X: d.X, Y: s.above(d), Anchor: "middle", Class: class, Text: text}
 		half := 3.6 * float64(columns(text))
 		switch {
 		case d.X+half > float64(s.Width):
@@ -368,6 +370,19 @@ func (s *sketch) offenceLabel() {
 		}
 		s.Labels = append(s.Labels, lb)
 	}
+}
+
+// above is where a lane has room for a label of one of its marks: over the first row, wherever the mark is.
+func (s *sketch) above(d dot) float64 {
+	for _, l := range s.Lanes {
+		if d.Y > float64(l.Y) && d.Y < float64(l.Y+l.Height) {
+			if l.Class == "resource" {
+				return float64(l.Y) + laneTop
+			}
+			return float64(l.Y) + 12
+		}
+	}
+	return d.Y - 16
 }
 
 // ticks puts round milliseconds on the axis.

@@ -146,6 +146,18 @@ func (t *tale) addOperations(around *surroundings) {
 	for i := range extra {
 		t.Steps = append(t.Steps, operationStep(&extra[i], true))
 	}
+	if around != nil {
+		for i := range around.frees[t.Finding] {
+			// Told at its call: it took effect before its answer came, and what follows may have come before that too.
+			op := &around.frees[t.Finding][i]
+			s := operationStep(op, true)
+			s.At, s.Text = op.Call, "releases "+cleanName(op.Key)
+			if s.Mark == markUnknown {
+				s.Text += ", without an answer"
+			}
+			t.Steps = append(t.Steps, s)
+		}
+	}
 	t.merge()
 }
 
@@ -234,8 +246,8 @@ func (t *tale) span() {
 	t.Decimals = decimalsFor(t.To - t.From)
 }
 
-// offence marks the operation that proves it wrong: an attempt that the resource should not have accepted, else the last
-// operation that the check named.
+// offence marks the operation that proves it wrong: of the attempts on the resource that the check named those that should
+// not have been accepted, else the last operation that it named.
 func (t *tale) offence() {
 	made := map[string]int64{} // version that accepted writes have made, by key
 	var seen []*Operation
@@ -246,7 +258,9 @@ func (t *tale) offence() {
 		if op.Outcome == history.OK.String() {
 			stale := write && op.Fields["version"] < made[op.Key]
 			if stale || slices.ContainsFunc(seen, func(before *Operation) bool { return t.overtaken(op, before) }) {
-				s.Mark, s.Around, marked = markOffence, false, true
+				if !s.Around {
+					s.Mark, marked = markOffence, true
+				}
 				s.Text = strings.TrimSuffix(s.Text, ": accepted") + ": accepted, though stale"
 			}
 			if write {
