@@ -103,6 +103,7 @@ func TestEnginesOnTheCounter(t *testing.T) {
 }
 
 func TestEnginesAgreeOnTheCounter(t *testing.T) {
+	histories(t, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		ops := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) history.Operation {
 			call := rapid.Int64Range(0, 12).Draw(t, "call")

@@ -305,14 +305,19 @@ func simInput(t rapid.TB, h *history.History, c Contract) *Input {
 func TestLegalLocksAreAccepted(t *testing.T) {
 	histories(t, 10_000)
 	seen := map[string]int64{}
+	var all, undecided int
 	rapid.Check(t, func(t *rapid.T) {
+		all++
 		h, contract := simulateLock(t, 6)
 		in := simInput(t, h, contract)
 		for name, n := range Count(in) {
 			seen[name] += n
 		}
 		for _, check := range []Check{linearizable, mutualExclusion, tokenOrder} {
-			if r := check.Run(context.Background(), in); r.Verdict != Pass {
+			switch r := check.Run(context.Background(), in); r.Verdict {
+			case Inconclusive: // Porcupine's search explodes on one in many thousands
+				undecided++
+			case Violation:
 				t.Fatalf("%s: %s %s\n%+v\n%+v\n%s", check.Name, r.Verdict, r.Reason, contract, r.Findings, dump(in))
 			}
 		}
@@ -323,6 +328,9 @@ func TestLegalLocksAreAccepted(t *testing.T) {
 		}
 	}
 	t.Log(seen)
+	if undecided > all/1000 {
+		t.Errorf("%d of %d were left undecided", undecided, all)
+	}
 }
 
 func dump(in *Input) string {
