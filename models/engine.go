@@ -67,11 +67,6 @@ func reconcile(timed bool, stream, porcupine decision) decision {
 	return undecided("the engines disagree, which is an error in Fencepost: stream says %s, porcupine says %s", stream.verdict, porcupine.verdict)
 }
 
-// decideStream stands in for the stream engine until it is built.
-func decideStream[S comparable](context.Context, Spec[S], []history.Operation, budget) decision {
-	return undecided("the stream engine is not built yet: use %s", EnginePorcupine)
-}
-
 func (l Limit) time() time.Duration {
 	if l.Time > 0 {
 		return l.Time
