@@ -32,12 +32,24 @@ func TestSameClock(t *testing.T) {
 	if !joined.Same() || joined.Error() > int64(20*time.Microsecond) {
 		t.Fatalf("same: %v, error %d ns", joined.Same(), joined.Error())
 	}
-	within2(t, coordinator, joined)
+	sideBySide(t, coordinator, joined)
 }
 
-// within2 holds two clocks of one process side by side: what one tells between two readings of the other is between them,
+func TestIdentity(t *testing.T) {
+	a := Identity{Boot: "b", Namespace: 1}
+	for other, shares := range map[Identity]bool{a: true, {Boot: "b", Namespace: 2}: false, {Boot: "c", Namespace: 1}: false, {}: false} {
+		if a.Shares(other) != shares || other.Shares(a) != shares {
+			t.Errorf("%+v and %+v share a clock: not %v", a, other, shares)
+		}
+	}
+	if unknown := (Identity{}); unknown.Shares(unknown) {
+		t.Error("two that know nothing share a clock")
+	}
+}
+
+// sideBySide holds two clocks of one process side by side: what one tells between two readings of the other is between them,
 // give or take the bound.
-func within2(t *testing.T, coordinator, joined *Clock) {
+func sideBySide(t *testing.T, coordinator, joined *Clock) {
 	t.Helper()
 	for range 1000 {
 		before := coordinator.Now()
@@ -68,7 +80,7 @@ func TestSameNameOtherClock(t *testing.T) {
 	if joined.Same() {
 		t.Error("it was believed")
 	}
-	within2(t, coordinator, joined)
+	sideBySide(t, coordinator, joined)
 }
 
 func TestMeasuredClock(t *testing.T) {
@@ -97,7 +109,7 @@ func TestMeasuredClock(t *testing.T) {
 			t.Fatalf("it ran backwards by %d ns", last-now)
 		}
 		last = now
-		within2(t, coordinator, joined)
+		sideBySide(t, coordinator, joined)
 	}
 	end()
 	kept.Wait()
