@@ -62,7 +62,7 @@ func (t *tale) events(r *Result) {
 		label := phrase
 		if e.End != 0 {
 			if e.Kind != history.EventStall { // which says how long it was already
-				label += " for " + span(time.Duration(e.End-e.At))
+				label = faultLabel(e, phrase) + span(time.Duration(e.End-e.At))
 			}
 			if e.End <= t.To && e.Kind != history.EventStall {
 				t.Steps = append(t.Steps, step{At: e.End, Who: who, Mark: markFault,
@@ -138,6 +138,17 @@ var faultPhrases = map[string][2]string{
 	"delay":     {"delayed", "no longer delayed"},
 	"skew":      {"clock skewed", "clock right again"},
 	"failover":  {"failover", "failover over"},
+}
+
+// faultLabel says in a picture what was done for how long.
+func faultLabel(e *history.Event, phrase string) string {
+	switch e.Fault {
+	case "kill":
+		return "killed, back after "
+	case "restart":
+		return "restarted, back after "
+	}
+	return phrase + " for "
 }
 
 // eventPhrase says an event in words; lasting: it is in force from At to End. "" for what needs no telling.

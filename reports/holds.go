@@ -63,8 +63,10 @@ func (t *tale) settle(h *hold) {
 		ok := op.Outcome == history.OK.String()
 		switch op.Kind {
 		case history.Extend.String():
-			if ok {
+			if ok && op.Call-renewed <= h.TTL { // one that came later can't have revived what was over
 				renewed = max(renewed, op.Return)
+			} else if ok {
+				h.Believed = max(h.Believed, op.Return)
 			} else if op.Outcome == history.Refused.String() {
 				gaveUp = min(gaveUp, op.Return)
 			}

@@ -262,6 +262,14 @@ func newTaleView(t *tale, heading string, linked map[string]string) *taleView {
 	return v
 }
 
+// Believed reports whether a client believed in a hold for longer than it was in force, Clash whether two were at once.
+func (v *taleView) Believed() bool { return v.has("believed") }
+func (v *taleView) Clash() bool    { return v.has("clash") }
+
+func (v *taleView) has(class string) bool {
+	return slices.ContainsFunc(v.Pictures[0].Bars, func(b bar) bool { return b.Class == class })
+}
+
 func newRecordView(op *Operation) recordView {
 	v := recordView{Kind: cleanName(op.Primitive + " " + op.Kind), Client: cleanName(op.Client), Key: cleanName(op.Key),
 		Call: clock(op.Call, 6), Return: clock(op.Return, 6), Outcome: cleanName(op.Outcome)}

@@ -13,7 +13,8 @@ type surroundings struct {
 	// grants are the operations of every grant that the findings name.
 	grants     map[int64][]Operation
 	overtakers map[*Finding]overtaker
-	// frees are releases by others while the first grant of a finding was in force: what may have freed its object.
+	// frees are releases by others while the first grant of a finding was in force, which may have freed its object, and the
+	// grants that they were made under.
 	frees map[*Finding][]Operation
 }
 
@@ -89,7 +90,7 @@ func overtakerOf(f *Finding, in *models.Input) (first overtaker) {
 const mostFrees = 3
 
 // freesOf looks for releases, answered ok or not at all, that took place between the first grant that a finding names and its
-// end, and were made under grants that it doesn't name.
+// end, and were made under grants that it doesn't name; and for how those grants came about.
 func freesOf(f *Finding, in *models.Input) (frees []Operation) {
 	key := slices.Index(in.Names.Keys, f.Key)
 	if key < 0 || len(f.Operations) == 0 || lastAttempt(f) != nil {
@@ -103,6 +104,7 @@ func freesOf(f *Finding, in *models.Input) (frees []Operation) {
 	for i := range f.Operations {
 		named[f.Operations[i].Fields["grant"]] = true
 	}
+	by := map[int64]bool{}
 	for i := range in.Operations { // in order of Call
 		op := &in.Operations[i]
 		if op.Call > f.At || len(frees) == mostFrees {
@@ -110,6 +112,16 @@ func freesOf(f *Finding, in *models.Input) (frees []Operation) {
 		}
 		if op.Kind == history.Release && op.Key == uint32(key) && (op.Outcome == history.OK || op.Outcome == history.Unknown) &&
 			op.Return >= first.Return && !named[int64(op.Grant())] {
+			frees = append(frees, NameOperation(op, in.Names))
+			by[int64(op.Grant())] = true
+		}
+	}
+	for i := range in.Operations {
+		op := &in.Operations[i]
+		if op.Call > f.At || len(by) == 0 {
+			break
+		}
+		if op.Kind == history.Acquire && by[int64(op.Grant())] {
 			frees = append(frees, NameOperation(op, in.Names))
 		}
 	}

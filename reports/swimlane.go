@@ -69,7 +69,8 @@ type label struct {
 
 const (
 	axisHeight = 30
-	laneTop    = 22 // from a lane's edge to its first mark
+	laneTop    = 29 // from a lane's edge to its first mark; labels are above that
+	labelTop   = 13 // from a lane's edge to the foot of its labels
 	rowHeight  = 23
 	dotSpace   = 21 // marks closer than this go to different rows
 	mostRows   = 4
@@ -137,8 +138,8 @@ func (s *sketch) dots(y float64, steps []*step) int {
 		s.Dots = append(s.Dots, dot{X: x, Y: at, Mark: st.Mark, Number: st.Number, Around: st.Around, Title: s.title(st)})
 		if !decision(st.Op) && !st.Op.Synthetic {
 			end, class := st.Op.Return, "span"
-			if !answered(st.Op) {
-				end, class = s.t.To, "span open"
+			if !answered(st.Op) { // as long as it can still take effect
+				end, class = min(st.Op.Return, s.t.To), "span open"
 			}
 			if from, to := s.x(st.Op.Call), s.x(end); to-from > 4 {
 				s.Spans = append(s.Spans, rule{from, at, to, at, class})
@@ -215,7 +216,7 @@ func (s *sketch) shade(sh shade, l *lane) {
 	x, end := s.x(max(sh.From, int64(s.from))), s.x(min(sh.To, int64(s.to)))
 	b := bar{X: x, Y: float64(l.Y), Width: max(end-x, 2), Height: float64(l.Height), Title: sh.Label}
 	if b.Width > 6.6*float64(columns(sh.Label))+16 {
-		b.Text, b.TextX, b.TextY = sh.Label, x+b.Width/2, float64(l.Y)+laneTop+4
+		b.Text, b.TextX, b.TextY = sh.Label, x+7, float64(l.Y)+labelTop
 	}
 	s.Shades = append(s.Shades, b)
 }
@@ -319,7 +320,7 @@ func (s *sketch) resourceLane() {
 	sort.SliceStable(marks, func(i, j int) bool { return marks[i].At < marks[j].At })
 	l := s.addLane("resource", "what it decided", "resource")
 	first := len(s.Dots)
-	rows := s.dots(float64(l.Y)+laneTop+18, marks)
+	rows := s.dots(float64(l.Y)+laneTop, marks)
 	for i, st := range marks {
 		d := &s.Dots[first+i]
 		for _, c := range s.Lanes {
@@ -332,7 +333,7 @@ func (s *sketch) resourceLane() {
 			}
 		}
 	}
-	s.grow(l, max(laneTop+18+rows*rowHeight, leastLane))
+	s.grow(l, max(laneTop+rows*rowHeight, leastLane))
 	s.offenceLabel()
 }
 
@@ -376,10 +377,7 @@ func (s *sketch) offenceLabel() {
 func (s *sketch) above(d dot) float64 {
 	for _, l := range s.Lanes {
 		if d.Y > float64(l.Y) && d.Y < float64(l.Y+l.Height) {
-			if l.Class == "resource" {
-				return float64(l.Y) + laneTop
-			}
-			return float64(l.Y) + 12
+			return float64(l.Y) + labelTop
 		}
 	}
 	return d.Y - 16

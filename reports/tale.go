@@ -148,12 +148,14 @@ func (t *tale) addOperations(around *surroundings) {
 	}
 	if around != nil {
 		for i := range around.frees[t.Finding] {
-			// Told at its call: it took effect before its answer came, and what follows may have come before that too.
 			op := &around.frees[t.Finding][i]
 			s := operationStep(op, true)
-			s.At, s.Text = op.Call, "releases "+cleanName(op.Key)
-			if s.Mark == markUnknown {
-				s.Text += ", without an answer"
+			if op.Kind == history.Release.String() {
+				// Told at its call: it took effect before its answer came, and what follows may have come before that too.
+				s.At, s.Text = op.Call, "releases "+cleanName(op.Key)
+				if s.Mark == markUnknown {
+					s.Text += ", without an answer"
+				}
 			}
 			t.Steps = append(t.Steps, s)
 		}

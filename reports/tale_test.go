@@ -48,6 +48,7 @@ func TestHolds(t *testing.T) {
 		{"expired, and nothing came after", []Operation{acquire, lockOp("acquire", "w2/c0", 390, 400, 6, "ok")}, 301, 301, true},
 		{"extended, then released late", []Operation{acquire, lockOp("extend", "w1/c0", 100, 110, 5, "ok"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 410, 500, true},
 		{"an extension without an answer doesn't count", []Operation{acquire, lockOp("extend", "w1/c0", 100, 110, 5, "unknown"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 301, 500, true},
+		{"an extension that comes too late revives nothing", []Operation{acquire, lockOp("extend", "w1/c0", 400, 410, 5, "ok"), lockOp("release", "w1/c0", 500, 510, 5, "ok")}, 301, 500, true},
 		{"told that it is not the holder", []Operation{acquire, lockOp("extend", "w1/c0", 350, 360, 5, "refused"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 301, 360, true},
 		{"told that it is lost", []Operation{acquire, lockOp("lost", "w1/c0", 200, 200, 5, "ok"), lockOp("release", "w1/c0", 500, 510, 5, "refused")}, 301, 200, true},
 		{"a late write is the last sign of belief", []Operation{acquire, record("write", "w1/c0", 700, 5, 0, 1, 1, "ok")}, 301, 700, true},
@@ -300,6 +301,7 @@ func TestTheReleaseOfAnotherIsTold(t *testing.T) {
 	grant := func(op *history.Operation) { op.SetTTL(300 * time.Millisecond) }
 	first := *r.op(history.Acquire, 1, 0, 400, 401, history.OK, 2, grant)
 	r.op(history.Release, 2, 0, 100, 101, history.OK, 8, nil) // before it
+	r.op(history.Acquire, 0, 2, 50, 51, history.OK, 1, grant)
 	r.op(history.Release, 0, 2, 420, 440, history.OK, 1, nil)
 	second := *r.op(history.Acquire, 2, 1, 430, 431, history.OK, 3, grant)
 	f := models.Finding{Key: "k1", Severity: models.Safety, At: second.Return, Operations: []history.Operation{first, second}}
@@ -311,7 +313,7 @@ func TestTheReleaseOfAnotherIsTold(t *testing.T) {
 			lines = append(lines, s.Who+" "+s.Text)
 		}
 	}
-	want := "w2/c0 granted k1 (ttl 300 ms), w1/c2 releases k1, w3/c1 granted k1 (ttl 300 ms)"
+	want := "w1/c2 granted k1 (ttl 300 ms), w2/c0 granted k1 (ttl 300 ms), w1/c2 releases k1, w3/c1 granted k1 (ttl 300 ms)"
 	if got := strings.Join(lines, ", "); got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
