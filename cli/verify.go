@@ -77,7 +77,7 @@ func (v *verification) run(ctx context.Context, chosen []*scenarios.Scenario, st
 	}
 	v.suite = reports.Suite{Schema: reports.SuiteSchema, Version: harness.Version(), Started: time.Now(), NoSkip: v.noSkip}
 	for _, s := range chosen {
-		if err := v.entry(ctx, s, false, stderr); err != nil {
+		if err := v.entry(ctx, s, s.Name, stderr); err != nil {
 			return err
 		}
 		if v.controls && s.Control != nil {
@@ -85,7 +85,7 @@ func (v *verification) run(ctx context.Context, chosen []*scenarios.Scenario, st
 			if err != nil {
 				return err
 			}
-			if err := v.entry(ctx, control, true, stderr); err != nil {
+			if err := v.entry(ctx, control, s.Name, stderr); err != nil {
 				return err
 			}
 		}
@@ -106,12 +106,12 @@ func (v *verification) run(ctx context.Context, chosen []*scenarios.Scenario, st
 	return statusOf(v.suite.Standing())
 }
 
-// entry runs one scenario as often as asked, unless the run is cut short.
-func (v *verification) entry(ctx context.Context, s *scenarios.Scenario, control bool, stderr io.Writer) error {
-	e := reports.Entry{Scenario: s.Name, Summary: s.Summary, Control: control, Expected: expectation(s.Expect)}
+// entry runs one scenario, or the control of the one it is of, as often as asked, unless the run is cut short.
+func (v *verification) entry(ctx context.Context, s *scenarios.Scenario, of string, stderr io.Writer) error {
+	e := reports.Entry{Scenario: of, Summary: s.Summary, Control: s.Name != of, Expected: expectation(s.Expect)}
 	defer func() { v.suite.Entries = append(v.suite.Entries, e) }()
 	for n := 1; n <= v.repeat && ctx.Err() == nil; n++ {
-		r, skipped, err := v.once(ctx, s, control, n, stderr)
+		r, skipped, err := v.once(ctx, s, of, n, stderr)
 		if err != nil {
 			return err
 		}
@@ -125,27 +125,23 @@ func (v *verification) entry(ctx context.Context, s *scenarios.Scenario, control
 }
 
 // once runs a scenario once. What can't be done here is skipped with a reason; what can't be decided is inconclusive.
-func (v *verification) once(ctx context.Context, s *scenarios.Scenario, control bool, n int, stderr io.Writer) (r reports.Repeat, skipped string, err error) {
+func (v *verification) once(ctx context.Context, s *scenarios.Scenario, of string, n int, stderr io.Writer) (r reports.Repeat, skipped string, err error) {
 	options, err := v.session.options(s)
 	if err != nil {
 		return r, "", err
 	}
-	name := s.Name
-	if control {
-		name += "-control"
-	}
-	dir := name
+	dir := s.Name
 	if v.repeat > 1 {
-		dir = filepath.Join(name, strconv.Itoa(n))
+		dir = filepath.Join(s.Name, strconv.Itoa(n))
 	}
 	options.Out = filepath.Join(v.out, dir)
-	options.Command = "bench run " + s.Name
-	if control {
+	options.Command = "bench run " + of
+	if s.Name != of {
 		options.Command += " --control"
 	}
 	progress := reports.NewProgress(stderr, terminalOptions(stderr, v.session.quiet))
 	options.Progress = func(t reports.Tick) {
-		t.Doing = name + suffix(t.Doing)
+		t.Doing = s.Name + suffix(t.Doing)
 		progress.Show(t)
 	}
 	started := time.Now()
@@ -160,12 +156,12 @@ func (v *verification) once(ctx context.Context, s *scenarios.Scenario, control 
 	case errors.Is(err, harness.ErrUnproven):
 		r.Verdict, r.Standing, r.Reasons = models.Inconclusive, reports.Inconclusive, []string{err.Error()}
 	case err != nil:
-		return r, "", fmt.Errorf("%s: %w", name, err)
+		return r, "", fmt.Errorf("%s: %w", s.Name, err)
 	default:
 		r.Verdict, r.Standing, r.Reasons = material.Result.Verdict, material.Result.Standing(), material.Result.Reasons
 	}
 	if !v.session.quiet {
-		fmt.Fprintf(stderr, "%-44s %-13s %-13s %5.1f s\n", name+repetition(n, v.repeat), r.Verdict, r.Standing, r.Elapsed)
+		fmt.Fprintf(stderr, "%-44s %-13s %-13s %5.1f s\n", s.Name+repetition(n, v.repeat), r.Verdict, r.Standing, r.Elapsed)
 	}
 	return r, "", nil
 }

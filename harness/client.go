@@ -119,6 +119,13 @@ func (c *client) build(ctx context.Context, begin plane.ClientStart) (closers []
 	if c.clock, err = plane.JoinClock(ctx, begin.Share, c.conn); err != nil {
 		return nil, err
 	}
+	keeping, stopKeeping := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		c.clock.Keep(keeping, c.conn)
+	}()
+	closers = append(closers, func() error { stopKeeping(); <-kept; return nil })
 	closer, err := c.record()
 	if closer != nil {
 		closers = append(closers, closer)

@@ -169,6 +169,9 @@ func (e *evidence) troubles() []string {
 		if s.Dropped > 0 {
 			list = append(list, fmt.Sprintf("%s could not record %d operations: %s", s.Base, s.Dropped, s.Error))
 		}
+		if s.Streamed && !s.Closed {
+			list = append(list, fmt.Sprintf("the last that %s did was not received: it ended, or its connection did, before it was sent", s.Base))
+		}
 	}
 	return list
 }
