@@ -48,7 +48,7 @@ func logOf(t interface{ Fatal(...any) }, r *Recorder) *Log {
 
 func TestMeasure(t *testing.T) {
 	log, load := run(t), Window{0, int64(time.Second)}
-	fault := Window{int64(400 * ms), int64(600 * ms)}
+	fault := Window{int64(400 * ms), int64(595 * ms)}
 	for _, c := range []struct {
 		metric  string
 		outside []Window
@@ -236,6 +236,7 @@ func TestParseMetric(t *testing.T) {
 		"p99.9":          {Stat: Percentile, Quantile: 0.999},
 		"start-once max": {Kind: "start-once", Stat: Max},
 		"mean":           {Stat: Mean},
+		"p5":             {Stat: Percentile, Quantile: 0.05},
 	} {
 		got, err := ParseMetric(expression)
 		if err != nil || got != want {

@@ -146,9 +146,11 @@ func TestSharesMakeTheWhole(t *testing.T) {
 }
 
 func TestAfterSkipsWhatIsPast(t *testing.T) {
-	due := all(&After{Of: NewStages([]Stage{Constant(10, time.Second, Even)}, 0), From: 450 * time.Millisecond})
-	if len(due) != 5 || due[0] != 500*time.Millisecond {
-		t.Errorf("left: %v", due)
+	for _, from := range []time.Duration{401 * time.Millisecond, 500 * time.Millisecond} {
+		due := all(&After{Of: NewStages([]Stage{Constant(10, time.Second, Even)}, 0), From: from})
+		if len(due) != 5 || due[0] != 500*time.Millisecond {
+			t.Errorf("left from %s on: %v", from, due)
+		}
 	}
 }
 

@@ -148,13 +148,13 @@ func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// text is a string, as a block where it has several lines that a person wrote. Others are quoted: a block that begins with a
-// space, or has a tab where YAML expects none, isn't read back as it was.
+// text is a string, as a block where it has several lines that a person wrote. Others are quoted: a block that has a tab
+// where YAML expects none isn't read back as it was.
 func text(s string) *yaml.Node {
 	n := scalar("!!str", s)
 	switch {
 	case !strings.Contains(s, "\n"):
-	case s[0] == ' ' || s[0] == '\n' || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }):
+	case strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }):
 		n.Style = yaml.DoubleQuotedStyle
 	default:
 		n.Style = yaml.LiteralStyle
@@ -162,7 +162,7 @@ func text(s string) *yaml.Node {
 	return n
 }
 
-// float writes a number whose type nobody has declared, so that it is read as a float again and not as an int.
+// float writes a number whose type nobody has declared, so that it is read as a float again without a tag (!!float 2).
 func float(f float64) *yaml.Node {
 	written := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(written, ".eIN") {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +161,28 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("was    %#v\nis     %#v\n%s", s, back, text)
 		}
 	})
+}
+
+// Values that YAML would read as something else if they were written carelessly.
+func TestAwkwardValuesRoundTrip(t *testing.T) {
+	s := parse(t, whole)
+	s.Options = map[string]any{
+		"a whole float": 2.0, "a large one": 1e21, "an int": 2, "zero": 0.0,
+		"texts": []any{"2", "2.0", "true", "null", "~", "", " ", "1%", "300ms", "2026-01-01", "<<", "a: b", "- a", "#", "@", "%"},
+		"lines": []any{" a\nb", "\n", "\na", "a\n", "a\n\n", "\t\n", "a\n\tb", "a \nb", "a\r\nb", "a\u0085b\n", "\u2028\n", "\ufeff\n", "---\n...\n"},
+		"empty": map[string]any{"list": []any{}, "map": map[string]any{}, "nothing": nil},
+		"true":  1, "12": 1, "": 1, "a\nb": 1,
+	}
+	text, err := s.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "!!") {
+		t.Errorf("tags are not for people:\n%s", text)
+	}
+	if back := parse(t, string(text)); !reflect.DeepEqual(back, s) {
+		t.Errorf("was %#v\nis  %#v\n%s", s.Options, back.Options, text)
+	}
 }
 
 // Loading resolves what a file leaves open, and what is resolved stays so.

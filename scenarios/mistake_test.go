@@ -172,4 +172,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q is nearest to %q, got %q", c.name, c.want, got)
 		}
 	}
+	if got, _ := nearest("fro", []string{"at", "for", "from"}); got != "for" {
+		t.Errorf("two letters swapped are one slip, got %q", got)
+	}
 }
