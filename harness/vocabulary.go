@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fencepost.dev/faults"
+	"fencepost.dev/history"
 	"fencepost.dev/load"
 	"fencepost.dev/models"
 	"fencepost.dev/scenarios"
@@ -87,6 +88,9 @@ func metricUnit(expression string) (scenarios.Unit, error) {
 	m, err := load.ParseMetric(expression)
 	if err != nil {
 		return "", err
+	}
+	if kinds := history.KindNames(); m.Kind != "" && !slices.Contains(kinds, m.Kind) {
+		return "", fmt.Errorf("%q is not a metric: no operation is called %q; there are %s", expression, m.Kind, strings.Join(kinds, ", "))
 	}
 	return scenarios.Unit(m.Unit()), nil
 }

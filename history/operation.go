@@ -2,7 +2,10 @@
 // fault, on one time line. It imports nothing else of Fencepost.
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Operation is one call of one client: 64 bytes, for every primitive. What A to D mean depends on Kind; the accessors in
 // <primitive>.go give them names, and nothing else reads or writes them.
@@ -108,6 +111,17 @@ func (k Kind) String() string {
 
 // Primitive is the primitive whose kind it is, such as "lock".
 func (k Kind) Primitive() string { return kinds[k].primitive }
+
+// KindNames are the names of all kinds of all primitives.
+func KindNames() []string {
+	var names []string
+	for _, info := range kinds {
+		if info.name != "" && !slices.Contains(names, info.name) {
+			names = append(names, info.name)
+		}
+	}
+	return names
+}
 
 // ParseKind finds a kind by primitive and name.
 func ParseKind(primitive, name string) (Kind, error) {
