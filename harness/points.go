@@ -11,8 +11,12 @@ import (
 	"fencepost.dev/workloads"
 )
 
-// trapPatience is how long a client waits at a point for the fault it has called for.
-const trapPatience = time.Second
+// trapPatience is how long a client waits at a point for the fault it has called for. The coordinator lets it go on then; by
+// itself it goes on a little later, so that the two agree on whether it was still waiting unless the answer takes longer.
+const (
+	trapPatience = time.Second
+	trapGrace    = 200 * time.Millisecond
+)
 
 // points are the places at which clients of this worker can be caught. Unless something is armed, passing one costs an
 // atomic load.
@@ -73,7 +77,7 @@ func (p *points) pass(ctx context.Context, point string, client uint16, grant hi
 		return
 	}
 	s := sprung{Trap: t.ID, Process: p.process, Client: client, Grant: grant, At: p.now(), Waits: point != workloads.RequestInFlight}
-	ctx, cancel := context.WithTimeout(ctx, trapPatience)
+	ctx, cancel := context.WithTimeout(ctx, trapPatience+trapGrace)
 	if !s.Waits {
 		p.announcing.Go(func() {
 			defer cancel()

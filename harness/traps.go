@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fencepost.dev/faults"
@@ -31,7 +32,7 @@ type armedTrap struct {
 type caught struct {
 	sprung
 	letGo chan struct{} // closed when the client may go on
-	since time.Time
+	ended *atomic.Bool  // set by whichever comes first: the release, or the end of the client's patience
 }
 
 func newTraps(conn *plane.Conn, name func(process, client uint16) (worker, who string)) *traps {
@@ -73,8 +74,9 @@ func (t *traps) sprung(c caught) faults.Sprung {
 	return faults.Sprung{
 		Worker: worker, Process: int(c.Process), Client: who, Grant: c.Grant, At: c.At,
 		Release: func() bool {
+			waiting := c.ended.CompareAndSwap(false, true)
 			close(c.letGo)
-			return !c.Waits || time.Since(c.since) < trapPatience
+			return waiting || !c.Waits
 		},
 	}
 }
@@ -98,7 +100,7 @@ func (t *traps) announced(ctx context.Context, m plane.Message) (any, error) {
 	if err := m.Decode(&s); err != nil {
 		return nil, err
 	}
-	c := caught{sprung: s, letGo: make(chan struct{}), since: time.Now()}
+	c := caught{sprung: s, letGo: make(chan struct{}), ended: new(atomic.Bool)}
 	if !t.take(c) || !s.Waits {
 		return struct{}{}, nil
 	}
@@ -106,6 +108,7 @@ func (t *traps) announced(ctx context.Context, m plane.Message) (any, error) {
 	case <-c.letGo:
 	case <-ctx.Done():
 	case <-time.After(trapPatience):
+		c.ended.Store(true)
 	}
 	return struct{}{}, nil
 }
