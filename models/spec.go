@@ -16,7 +16,8 @@ type Spec[S comparable] struct {
 	Init func() S
 	// Step applies one operation; false: this answer is impossible in this state.
 	Step func(S, *history.Operation) (S, bool)
-	// ReadOnly says that an operation, given its answer, changes no state, whatever the state.
+	// ReadOnly says that an operation, given its answer, changes no state, whatever the state. Of a timed spec: it changes only
+	// what is known, and the state before it dominates that after it.
 	ReadOnly func(*history.Operation) bool
 	// Class groups operations that are interchangeable: same effect, same answer. 0 is unlike any other.
 	Class func(*history.Operation) uint64
@@ -27,7 +28,8 @@ type Spec[S comparable] struct {
 	Derive func([]history.Operation) []history.Operation
 	// Partition names the object that an operation is on. Nil: its Key.
 	Partition func(*history.Operation) uint32
-	// Timed: Step reads Call and Return, and S carries the time of the linearization so far.
+	// Timed: Step reads Call and Return, and S carries the time of the linearization so far. A wider interval must then be as
+	// legal and lead to a state that dominates, and so must a state that dominates.
 	Timed bool
 	// Dominates says that whatever can follow b can follow a. Nil: only equal states.
 	Dominates func(a, b S) bool

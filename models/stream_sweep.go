@@ -26,16 +26,17 @@ type sweep[S comparable, M bits] struct {
 	free   []int32 // slots
 	groups []group[M]
 	spare  []int32 // groups
-	// readers and writers are the groups that have members; of an untimed spec readers hold its read-only operations.
+	// readers and writers are the groups that have members; readers hold the read-only operations, of an untimed spec.
 	readers, writers []int32
 	due              []deadline // a binary heap, the earliest first
 
 	rules     rules[S, M]
 	now, next *set[S, M]
 	seen      set[S, M]
+	paths     []path[S, M]
 	memory    int64 // bytes that the sets may take
 	steps     int64
-	at        int64 // the instant of the last return
+	clock     int64 // the instant of the last call or return
 	state     decision
 	stopped   bool
 }
@@ -100,7 +101,7 @@ func (w *sweep[S, M]) stop(d decision) bool {
 
 // call makes op pending.
 func (w *sweep[S, M]) call(op *history.Operation) (int32, bool) {
-	read := !w.spec.Timed && w.spec.ReadOnly != nil && w.spec.ReadOnly(op)
+	read := w.spec.ReadOnly != nil && w.spec.ReadOnly(op)
 	optional := op.Flags&history.Optional != 0
 	if read && optional {
 		// It changes nothing and may be left out: whatever linearizes with it does without it.
@@ -110,6 +111,7 @@ func (w *sweep[S, M]) call(op *history.Operation) (int32, bool) {
 	if !ok {
 		return noSlot, false
 	}
+	w.clock = op.Call
 	s := &w.slots[i]
 	s.op = *op
 	s.group = w.groupFor(op, read, optional)
@@ -170,7 +172,7 @@ func (w *sweep[S, M]) take() (int32, bool) {
 // groupFor finds the group that op belongs to, or makes one.
 func (w *sweep[S, M]) groupFor(op *history.Operation, read, optional bool) int32 {
 	list := &w.writers
-	if read {
+	if read && !w.spec.Timed {
 		list = &w.readers
 	}
 	var class uint64
@@ -211,7 +213,7 @@ func (w *sweep[S, M]) joinUntimed(g *group[M], i int32) {
 func (w *sweep[S, M]) returnsBefore(t int64) bool {
 	for !w.stopped && len(w.due) > 0 && w.due[0].at < t {
 		d := w.pop()
-		w.at = d.at
+		w.clock = d.at
 		i := d.slot
 		if w.spec.Timed {
 			i = w.groups[d.group].members[0]
@@ -241,7 +243,7 @@ func (w *sweep[S, M]) leave(i int32) {
 		return
 	}
 	list := &w.writers
-	if g.read {
+	if g.read && !w.spec.Timed {
 		list = &w.readers
 	}
 	n := slices.Index(*list, at)
@@ -319,6 +321,6 @@ func wider[S comparable, M, N bits](w *sweep[S, M]) *sweep[S, N] {
 		c := &w.now.items[i]
 		n.now.items = append(n.now.items, configuration[S, N]{c.state, widened[M, N](&c.spent)})
 	}
-	n.steps, n.at = w.steps, w.at
+	n.steps, n.clock = w.steps, w.clock
 	return n
 }

@@ -64,3 +64,18 @@ func (w *sweep[S, M]) spread(g *group[M]) {
 		w.slots[i].op.Call, w.slots[i].op.Return = all.call, all.ret
 	}
 }
+
+// observe lets read-only operations of a group take effect at once if that changes nothing at all: not even what is known of
+// the time. Then it is as for an untimed spec: a linearization that places one later does so in a state that it can only narrow,
+// and without it what follows is as legal as before. Others of the group are later calls: where one tells something, so do they.
+func (w *sweep[S, M]) observe(g *group[M], c *configuration[S, M]) {
+	for _, y := range g.members {
+		if has(&c.spent, y) {
+			continue
+		}
+		if s, ok := w.stepBy(w.clock, c.state, y); !ok || s != c.state {
+			return
+		}
+		include(&c.spent, y)
+	}
+}
