@@ -182,4 +182,3 @@ func (p *partWriter) abandon() {
 	_ = p.file.Close()
 	_ = os.Remove(p.path + ".new")
 }
-
