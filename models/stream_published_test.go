@@ -128,6 +128,9 @@ func TestPublishedHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, engine := range []Engine{EngineStream, EnginePorcupine} {
+			if engine == EnginePorcupine && n%8 != 0 {
+				continue // it takes half a minute for all of them
+			}
 			started := time.Now()
 			d := decide(context.Background(), engine, publishedSpec(), ops, testBudget)
 			took[engine] += time.Since(started)

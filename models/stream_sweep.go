@@ -28,7 +28,7 @@ type sweep[S comparable, M bits] struct {
 	spare  []int32 // groups
 	// readers and writers are the groups that have members; readers hold the read-only operations, of an untimed spec.
 	readers, writers []int32
-	due              []deadline // a binary heap, the earliest first
+	due              queue[deadline]
 
 	rules     rules[S, M]
 	now, next *set[S, M]
@@ -64,7 +64,6 @@ type pendingInterval struct{ call, ret int64 }
 
 // deadline is when an operation returns: that in a slot, or, in a timed spec, some member of a group.
 type deadline struct {
-	at   int64
 	slot int32 // untimed
 	// group and call are for timed specs.
 	group int32
@@ -126,7 +125,7 @@ func (w *sweep[S, M]) call(op *history.Operation) (int32, bool) {
 		w.joinUntimed(g, i)
 	}
 	if op.Return != never {
-		w.push(deadline{at: op.Return, slot: i, group: s.group, call: op.Call})
+		w.due.push(op.Return, deadline{slot: i, group: s.group, call: op.Call})
 	}
 	if read {
 		w.readNow(g, i)
@@ -151,7 +150,7 @@ func (w *sweep[S, M]) bound(i int32, at int64) {
 		g.open[0].ret = at
 	}
 	s.op.Return = at
-	w.push(deadline{at: at, slot: i, group: s.group, call: s.op.Call})
+	w.due.push(at, deadline{slot: i, group: s.group, call: s.op.Call})
 }
 
 // take finds a free slot.
@@ -211,9 +210,9 @@ func (w *sweep[S, M]) joinUntimed(g *group[M], i int32) {
 
 // returnsBefore handles the returns before t.
 func (w *sweep[S, M]) returnsBefore(t int64) bool {
-	for !w.stopped && len(w.due) > 0 && w.due[0].at < t {
-		d := w.pop()
-		w.clock = d.at
+	for !w.stopped && w.due.before(t) {
+		at, d := w.due.pop()
+		w.clock = at
 		i := d.slot
 		if w.spec.Timed {
 			i = w.groups[d.group].members[0]
@@ -222,7 +221,7 @@ func (w *sweep[S, M]) returnsBefore(t int64) bool {
 			return false
 		}
 		if w.spec.Timed {
-			w.leaveTimed(d)
+			w.leaveTimed(at, d)
 		}
 		w.leave(i)
 	}
@@ -250,49 +249,6 @@ func (w *sweep[S, M]) leave(i int32) {
 	(*list)[n] = (*list)[len(*list)-1]
 	*list = (*list)[:len(*list)-1]
 	w.spare = append(w.spare, at)
-}
-
-// push and pop keep due a heap.
-func (w *sweep[S, M]) push(d deadline) {
-	w.due = append(w.due, d)
-	h := w.due
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if h[up].at <= d.at {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = d
-}
-
-func (w *sweep[S, M]) pop() deadline {
-	h := w.due
-	top := h[0]
-	last := h[len(h)-1]
-	h = h[:len(h)-1]
-	w.due = h
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(h) {
-			break
-		}
-		if down+1 < len(h) && h[down+1].at < h[down].at {
-			down++
-		}
-		if last.at <= h[down].at {
-			break
-		}
-		h[i] = h[down]
-		i = down
-	}
-	if len(h) > 0 {
-		h[i] = last
-	}
-	return top
 }
 
 func (w *sweep[S, M]) wider() sweeper[S] {

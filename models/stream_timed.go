@@ -41,12 +41,12 @@ func (w *sweep[S, M]) joinTimed(g *group[M], i int32) {
 
 // leaveTimed takes the true interval of what has returned out of its group. Of a mandatory group, the first member has both
 // the smallest call and the smallest return.
-func (w *sweep[S, M]) leaveTimed(d deadline) {
+func (w *sweep[S, M]) leaveTimed(ret int64, d deadline) {
 	g := &w.groups[d.group]
 	if !g.optional {
 		return
 	}
-	at := slices.Index(g.open, pendingInterval{d.call, d.at})
+	at := slices.Index(g.open, pendingInterval{d.call, ret})
 	g.open = slices.Delete(g.open, at, at+1)
 	w.spread(g)
 }
