@@ -55,7 +55,8 @@ func TestResourceLogNamesItsProcesses(t *testing.T) {
 	dir := t.TempDir()
 	w, err := NewRecorder(dir, ResourceBase, RecorderOptions{SegmentSize: 64 * 4})
 	must(t, err)
-	w.SetProcess(2, Process{Worker: "w3", Incarnation: 1})
+	w.SetProcess(2, Process{Worker: "w3", Incarnation: 1, ClockError: 9})
+	w.SetProcess(2, Process{Worker: "w3", Incarnation: 1, ClockError: 5})
 	for n := range int64(18) {
 		op := Operation{Kind: Read, Call: n / 4, Return: n / 4, Worker: 2, Outcome: OK, Key: w.Key(fmt.Sprint("k", n%2))}
 		op.SetSequence(n/2 + 1)
@@ -64,7 +65,7 @@ func TestResourceLogNamesItsProcesses(t *testing.T) {
 	must(t, w.Close())
 	h, err := Load(dir)
 	must(t, err)
-	if len(h.Resource) != 18 || len(h.Operations) != 0 || h.Names.Workers[2].Worker != "w3" {
+	if len(h.Resource) != 18 || len(h.Operations) != 0 || h.Names.Workers[2] != (Process{"w3", 1, 9}) {
 		t.Fatalf("%d attempts by %+v", len(h.Resource), h.Names.Workers)
 	}
 	for i, o := range h.Resource {

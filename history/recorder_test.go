@@ -174,6 +174,8 @@ func TestRecordedIsRead(t *testing.T) {
 		intern(t, r)
 		script := drawScript(t, len(testKeys)-1, len(testErrors)-1)
 		want := script.play(r, func() {
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
 			if r.draining != nil && r.following != nil {
 				t.Fatalf("three segments are mapped")
 			}

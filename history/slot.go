@@ -86,12 +86,15 @@ func (s *segment) end(i uint32, op *Operation) bool {
 	return ended
 }
 
-// taken is how many slots have been handed out.
-func (s *segment) taken() uint32 { return uint32(min(s.next.Load(), uint64(len(s.slots)))) }
+// frozen is added to next when no more slots are to be had.
+const frozen = 1 << 62
 
-// freeze hands out no more slots.
+// taken is how many slots have been handed out.
+func (s *segment) taken() uint32 { return uint32(min(s.next.Load()&^frozen, uint64(len(s.slots)))) }
+
+// freeze hands out no more slots, and says how many it has.
 func (s *segment) freeze() uint32 {
-	return uint32(min(s.next.Swap(1<<62), uint64(len(s.slots))))
+	return uint32(min(s.next.Add(frozen)-frozen, uint64(len(s.slots))))
 }
 
 // isSettled reports whether every slot is Completed.
