@@ -83,10 +83,11 @@ func (w *sweep[S, M]) search(x int32) bool {
 				if y == x {
 					w.paths[i].direct, w.paths[i].isDirect = c, true
 				}
-				exclude(&c.spent, x)
-				if !w.deferrable(int32(i), x, &c) {
-					w.next.add(&w.rules, &c, true)
+				if w.deferrable(int32(i), &c) {
+					continue
 				}
+				exclude(&c.spent, x)
+				w.next.add(&w.rules, &c, true)
 			}
 			if n := max(len(w.seen.items), len(w.next.items)); n > w.next.most {
 				return w.stop(undecided("the stream engine would need more than %d configurations at once: raise the limit on memory", n))
@@ -97,6 +98,12 @@ func (w *sweep[S, M]) search(x int32) bool {
 }
 
 func (w *sweep[S, M]) firstUnspent(g *group[M], spent *M) int32 {
+	if w.spec.Timed {
+		if n := spentOf(g, spent); n < len(g.members) {
+			return g.members[n]
+		}
+		return noSlot
+	}
 	for _, i := range g.members {
 		if !has(spent, i) {
 			return i
@@ -169,7 +176,7 @@ type path[S comparable, M bits] struct {
 //
 // Without this, operations that commute, or nearly do (16 additions of different amounts; rejections and takes of a bucket),
 // make as many configurations as they have subsets.
-func (w *sweep[S, M]) deferrable(i, x int32, c *configuration[S, M]) bool {
+func (w *sweep[S, M]) deferrable(i int32, c *configuration[S, M]) bool {
 	d := &w.paths[i]
 	if d.parent < 0 || !w.paths[d.parent].isDirect {
 		return false
@@ -187,7 +194,6 @@ func (w *sweep[S, M]) deferrable(i, x int32, c *configuration[S, M]) bool {
 		include(&e.spent, d.last)
 		w.read(&e)
 	}
-	exclude(&e.spent, x)
 	return w.rules.covers(&e, c)
 }
 

@@ -69,13 +69,24 @@ func (w *sweep[S, M]) spread(g *group[M]) {
 // the time. Then it is as for an untimed spec: a linearization that places one later does so in a state that it can only narrow,
 // and without it what follows is as legal as before. Others of the group are later calls: where one tells something, so do they.
 func (w *sweep[S, M]) observe(g *group[M], c *configuration[S, M]) {
-	for _, y := range g.members {
-		if has(&c.spent, y) {
-			continue
-		}
+	for _, y := range g.members[spentOf(g, &c.spent):] {
 		if s, ok := w.stepBy(w.clock, c.state, y); !ok || s != c.state {
 			return
 		}
 		include(&c.spent, y)
 	}
+}
+
+// spentOf is how many of a timed group's members are spent: always the first ones.
+func spentOf[M bits](g *group[M], spent *M) int {
+	low, high := 0, len(g.members)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if has(spent, g.members[middle]) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
