@@ -44,6 +44,7 @@ func statusOf(s reports.Standing) error {
 func execute(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends us at once, and the guard cleans up
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

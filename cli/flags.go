@@ -21,8 +21,7 @@ const passwordVariable = "FENCEPOST_PASSWORD"
 
 // overrideFlags are the flags that stand for fields of the scenario.
 type overrideFlags struct {
-	set      []string
-	external bool
+	set []string
 }
 
 // add declares the flags. What was given is read from the flag set, so that a flag that wasn't changes nothing.

@@ -71,7 +71,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options.Command = commandLine("bench run "+args[0], c.Flags())
+			options.Command = commandLine("bench run "+shellQuote(args[0]), c.Flags())
 			return s.runOne(c.Context(), options, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -110,8 +110,8 @@ func (s *session) options(scenario *scenarios.Scenario) (harness.Options, error)
 func defaultOut(name string) string {
 	base := filepath.Join("results", name+"-"+time.Now().Format("20060102-150405"))
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(base); os.IsNotExist(err) {
-			return base
+		if _, err := os.Lstat(base); err != nil {
+			return base // it isn't there; if something else is wrong, making it says what
 		}
 		base = fmt.Sprintf("%s-%d", strings.TrimSuffix(base, fmt.Sprintf("-%d", n-1)), n)
 	}
@@ -122,10 +122,8 @@ func (s *session) runOne(ctx context.Context, options harness.Options, stdout, s
 	progress := reports.NewProgress(stderr, terminalOptions(stderr, s.quiet))
 	options.Progress = progress.Show
 	options.Notice = func(line string) {
-		if !s.quiet {
-			progress.Done()
-			fmt.Fprintln(stderr, line)
-		}
+		progress.Done()
+		fmt.Fprintln(stderr, line)
 	}
 	material, err := harness.Run(ctx, options)
 	progress.Done()
@@ -155,7 +153,7 @@ func commandLine(command string, f *pflag.FlagSet) string {
 	words := []string{command}
 	f.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "seed", "out", "json", "quiet":
+		case "seed", "out", "json", "quiet", "tags", "repeat", "controls", "no-skip":
 			return
 		}
 		values := []string{flag.Value.String()}
@@ -164,8 +162,8 @@ func commandLine(command string, f *pflag.FlagSet) string {
 		}
 		for _, v := range values {
 			switch {
-			case flag.Value.Type() == "bool" && v == "true":
-				words = append(words, "--"+flag.Name)
+			case flag.Value.Type() == "bool":
+				words = append(words, "--"+flag.Name+"="+v)
 			default:
 				words = append(words, "--"+flag.Name, shellQuote(v))
 			}

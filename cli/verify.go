@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fencepost.dev/harness"
 	"fencepost.dev/models"
@@ -41,6 +43,7 @@ machine or topology can't do is skipped, with the reason.`,
 			if err != nil {
 				return err
 			}
+			v.flags = c.Flags()
 			return v.run(c.Context(), chosen, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -60,6 +63,7 @@ type verification struct {
 	controls bool
 	noSkip   bool
 
+	flags *pflag.FlagSet
 	suite reports.Suite
 	out   string
 }
@@ -76,34 +80,54 @@ func (v *verification) run(ctx context.Context, chosen []*scenarios.Scenario, st
 		return err
 	}
 	v.suite = reports.Suite{Schema: reports.SuiteSchema, Version: harness.Version(), Started: time.Now(), NoSkip: v.noSkip}
+	// What has run is written, whatever ends the rest.
+	failed := v.entries(ctx, chosen, stderr)
+	v.suite.Elapsed = time.Since(v.suite.Started).Seconds()
+	v.suite.CutShort = ctx.Err() != nil || failed != nil
+	if err := reports.WriteSuite(v.out, v.suite); err != nil {
+		return err
+	}
+	if err := v.tell(stdout); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return status(exitInterrupted)
+	case failed != nil:
+		return failed
+	}
+	return statusOf(v.suite.Standing())
+}
+
+func (v *verification) tell(stdout io.Writer) error {
+	if v.session.json {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(v.suite)
+	}
+	o := terminalOptions(stdout, v.session.quiet)
+	o.Dir = v.out
+	return reports.SuiteTerminal(stdout, v.suite, o)
+}
+
+// entries runs each scenario, and its control if asked to, until one can't be run at all.
+func (v *verification) entries(ctx context.Context, chosen []*scenarios.Scenario, stderr io.Writer) error {
 	for _, s := range chosen {
 		if err := v.entry(ctx, s, s.Name, stderr); err != nil {
 			return err
 		}
-		if v.controls && s.Control != nil {
-			control, err := scenarios.Control(s, harness.Vocabulary())
-			if err != nil {
-				return err
-			}
-			if err := v.entry(ctx, control, s.Name, stderr); err != nil {
-				return err
-			}
+		if !v.controls || s.Control == nil || s.Expect.Pass {
+			continue
+		}
+		control, err := scenarios.Control(s, harness.Vocabulary())
+		if err != nil {
+			return err
+		}
+		if err := v.entry(ctx, control, s.Name, stderr); err != nil {
+			return err
 		}
 	}
-	v.suite.Elapsed = time.Since(v.suite.Started).Seconds()
-	v.suite.CutShort = ctx.Err() != nil
-	if err := reports.WriteSuite(v.out, v.suite); err != nil {
-		return err
-	}
-	o := terminalOptions(stdout, v.session.quiet)
-	o.Dir = v.out
-	if err := reports.SuiteTerminal(stdout, v.suite, o); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return status(exitInterrupted)
-	}
-	return statusOf(v.suite.Standing())
+	return nil
 }
 
 // entry runs one scenario, or the control of the one it is of, as often as asked, unless the run is cut short.
@@ -135,7 +159,7 @@ func (v *verification) once(ctx context.Context, s *scenarios.Scenario, of strin
 		dir = filepath.Join(s.Name, strconv.Itoa(n))
 	}
 	options.Out = filepath.Join(v.out, dir)
-	options.Command = "bench run " + of
+	options.Command = commandLine("bench run "+shellQuote(of), v.flags)
 	if s.Name != of {
 		options.Command += " --control"
 	}

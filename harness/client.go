@@ -29,6 +29,8 @@ const (
 	stallThreshold = 25 * time.Millisecond
 	// hardStop is how long turns may go on after load has ended, in a worker that nobody tells to finish.
 	hardStop = 60 * time.Second
+	// sendPatience is how long the coordinator may take to accept a piece of the history.
+	sendPatience = 10 * time.Second
 )
 
 // serveClient is the body of the client role: one incarnation of a worker. Its stdout and stderr are its log.
@@ -56,6 +58,7 @@ type client struct {
 	clock    *plane.Clock
 	recorder *history.Recorder
 	unsent   *history.Cursor // what a remote worker has still to send; nil on the coordinator's machine
+	batch    []byte          // of it, on its way
 	latency  *load.Recorder
 	points   *points
 	workload workloads.Workload
@@ -93,6 +96,11 @@ func runClient(ctx context.Context, stdin io.Reader, log *slog.Logger) error {
 	}()
 	start := barrier{}
 	said := ready{Process: c.Process}
+	if err == nil { // what the coordinator says from the barrier on must find us listening
+		var unsubscribe func()
+		unsubscribe, err = c.listen()
+		defer unsubscribe()
+	}
 	if err != nil {
 		said.Error = err.Error()
 	} else {
@@ -169,6 +177,9 @@ func (c *client) record() (closer func() error, err error) {
 	}
 	c.recorder, err = history.NewRecorder(dir, c.base(), history.RecorderOptions{Process: c.incarnation(), Number: c.Process})
 	if err != nil {
+		if c.HistoryDir == "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
 		return nil, err
 	}
 	c.recorder.SetClockError(c.clock.Error())
@@ -199,11 +210,6 @@ func (c *client) newClient(number uint16) *workloads.Client {
 func (c *client) perform(ctx context.Context, b barrier) error {
 	for _, t := range b.Armed {
 		c.points.arm(t)
-	}
-	unsubscribe, err := c.listen()
-	defer unsubscribe()
-	if err != nil {
-		return err
 	}
 	stopStalls, err := plane.StartStalls(c.clock, stallThreshold, c.stalled)
 	if err != nil {

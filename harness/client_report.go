@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"fencepost.dev/history"
@@ -52,11 +53,15 @@ func (r *clientRecorder) End(slot history.Slot, op *history.Operation) {
 func (c *client) stalled(s plane.Stall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stalls = append(c.stalls, stallOf(s))
+}
+
+func stallOf(s plane.Stall) stall {
 	told := stall{Kind: string(s.Kind), At: s.At, Length: int64(s.Length), Delay: int64(s.Length), Detail: s.String()}
 	if s.Kind == plane.StallClock {
 		told.Delay = int64(s.Moved.Abs())
 	}
-	c.stalls = append(c.stalls, told)
+	return told
 }
 
 // report tells the coordinator every 100 ms what was done, until ctx ends, and once more then.
@@ -84,7 +89,7 @@ func (c *client) tell(before int64) {
 	c.recorder.SetClockError(clockError)
 	err := c.conn.Publish(subjectProgress, progress{
 		Process: c.Process, ClockError: clockError, Intervals: c.latency.Take(before),
-		Turns: c.turns.Load(), Stalls: stalls, Dropped: c.recorder.Dropped(),
+		Turns: c.turns.Load(), Stalls: stalls,
 	})
 	if err != nil {
 		c.log.Error("reporting", "error", err)
@@ -94,19 +99,22 @@ func (c *client) tell(before int64) {
 // stream sends what is new in the history, if the coordinator can't read it here.
 func (c *client) stream() {
 	for c.unsent != nil {
-		batch, err := c.unsent.Next()
-		if err != nil || batch == nil {
-			if err != nil {
+		if c.batch == nil {
+			var err error
+			if c.batch, err = c.unsent.Next(); err != nil && !errors.Is(err, history.ErrClosed) {
 				c.log.Error("reading the history to send it", "error", err)
 			}
+		}
+		if c.batch == nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), finishPatience)
-		err = c.conn.Request(ctx, subjectHistory, batch, nil)
+		ctx, cancel := context.WithTimeout(context.Background(), sendPatience)
+		err := c.conn.Request(ctx, subjectHistory, c.batch, nil)
 		cancel()
-		if err != nil {
+		if err != nil { // the same batch is sent again: the coordinator knows one that it has
 			c.log.Error("sending the history", "error", err)
 			return
 		}
+		c.batch = nil
 	}
 }

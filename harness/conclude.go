@@ -19,7 +19,6 @@ func (c *coordinator) newRecord() *runRecord {
 	r := &runRecord{
 		Contract: c.subject.Contract,
 		Fenced:   c.workload.Fenced != nil && c.workload.Fenced(c.scenario.Workload.Parameters),
-		Nodes:    map[string]int{},
 	}
 	environment := reports.Environment{
 		Version: Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Kernel: kernel(), Go: runtime.Version(),
@@ -27,7 +26,6 @@ func (c *coordinator) newRecord() *runRecord {
 	}
 	for name, store := range c.scenario.Topology {
 		environment.Provider[name], environment.Topology[name] = store.Provider, store.Kind
-		r.Nodes[name] = len(c.stores[name].Nodes())
 		environment.Servers[name] = c.stores[name].Version()
 	}
 	r.Result = reports.Result{
@@ -86,9 +84,11 @@ func (e *evidence) holdThresholds(r *reports.Result) {
 			outcome.Got, known = e.log.Measure(metric, e.window(), e.outside(t.Outside)...)
 		}
 		if !known {
-			r.Reasons = append(r.Reasons, fmt.Sprintf("nothing was recorded from which %s could be told", expression))
-			r.AsExpected = false
-			r.Thresholds = append(r.Thresholds, outcome)
+			r.Reasons = append(r.Reasons, fmt.Sprintf("threshold: nothing was recorded from which %s could be told.", expression))
+			if r.AsExpected {
+				r.AsExpected, r.Unproven = false, true
+			}
+			r.Verdict = max(r.Verdict, models.Inconclusive)
 			continue
 		}
 		outcome.Met = (t.Below == nil || outcome.Got <= *t.Below) && (t.Above == nil || outcome.Got >= *t.Above)

@@ -143,7 +143,7 @@ func (c *coordinator) connect(ctx context.Context) (err error) {
 	c.later(func() error { c.hub.Close(); return nil })
 	c.clock, c.epoch = plane.NewClock(), time.Now()
 	c.open = make(chan struct{})
-	c.crew = &crew{assign: c.assign, emit: c.emit, now: c.clock.Now}
+	c.crew = &crew{assign: c.assign, emit: c.emit, now: c.clock.Now, logs: filepath.Join(c.Out, logsDir)}
 	c.crew.enlist(c.scenario.Load.Workers)
 	c.traps = newTraps(c.hub.Conn(), c.crew.clientName)
 	if err := c.guardResource(); err != nil {
@@ -166,11 +166,6 @@ func (c *coordinator) connect(ctx context.Context) (err error) {
 		return errors.Join(err, failed)
 	}
 	c.later(func() error { stop(); return nil })
-	cancel, failed := c.clock.Serve(conn)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	c.later(func() error { cancel(); return nil })
 	return err
 }
 
@@ -189,6 +184,14 @@ func (c *coordinator) guardResource() (err error) {
 		return err
 	}
 	c.later(func() error { stop(); return c.closeResource() })
+	return nil
+}
+
+// closeReceiver ends the taking in of remote histories; it may be called again.
+func (c *coordinator) closeReceiver() error {
+	if err := c.receiver.Close(); !errors.Is(err, history.ErrClosed) {
+		return err
+	}
 	return nil
 }
 
@@ -229,9 +232,10 @@ func (c *coordinator) emit(e history.Event) {
 // assign makes the assignment of an incarnation.
 func (c *coordinator) assign(worker string, index, incarnation int, number uint16) assignment {
 	a := assignment{
-		Worker: worker, Index: index, Incarnation: incarnation, Process: number,
+		Run: c.id, Worker: worker, Index: index, Incarnation: incarnation, Process: number,
 		Scenario: c.resolved, Seed: c.seed, Endpoints: c.endpoints(),
 	}
+	c.resource.SetProcess(number, a.incarnation()) // its rows name their workers
 	if c.Remote == 0 {
 		a.HistoryDir = absolute(filepath.Join(c.Out, historyDir))
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +26,7 @@ type crew struct {
 	// assign makes the assignment of a new incarnation.
 	assign func(worker string, index, incarnation int, process uint16) assignment
 	emit   func(history.Event)
+	logs   string // where local workers' logs are
 	now    func() int64
 
 	workers  []*worker
@@ -56,7 +59,6 @@ type incarnation struct {
 	mu         sync.Mutex
 	readySaid  *ready
 	clockError int64
-	dropped    int64
 	turns      int64 // begun so far
 	doomed     bool  // its end is on purpose
 	died       bool  // it ended before it was asked to finish
@@ -82,8 +84,8 @@ func (c *crew) spread(agents []plane.AgentInfo) {
 func (c *crew) launch(ctx context.Context, w *worker) (*incarnation, error) {
 	c.mu.Lock()
 	inc := &incarnation{worker: w, number: 1, process: uint16(len(c.processes)), isReady: make(chan struct{}), over: make(chan struct{})}
-	if w.current != nil {
-		inc.number = w.current.number + 1
+	if last := w.incarnation(); last != nil {
+		inc.number = last.number + 1
 	}
 	c.processes = append(c.processes, inc)
 	c.mu.Unlock()
@@ -93,9 +95,11 @@ func (c *crew) launch(ctx context.Context, w *worker) (*incarnation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("harness: assignment of %s: %w", w.name, err)
 	}
-	inc.handle, err = c.fleet.Launch(ctx, w.agent.ID, plane.Launch{Worker: w.name, Incarnation: inc.number, Assignment: raw, Log: w.name})
+	inc.handle, err = c.fleet.Launch(ctx, w.agent.ID, plane.Launch{Worker: w.name, Incarnation: inc.number, Assignment: raw, Log: inc.logName()})
 	if err != nil {
-		return nil, fmt.Errorf("harness: starting worker %s: %w", w.name, err)
+		inc.died = true
+		close(inc.over) // it has a number, and no process
+		return nil, fmt.Errorf("starting worker %s: %w", w.name, err)
 	}
 	w.mu.Lock()
 	w.current = inc
@@ -179,7 +183,10 @@ func (w *worker) Name() string { return w.name }
 func (w *worker) Place() (process, node int) { return int(w.incarnation().process), -1 }
 
 // Alive is faults.Mortal.
-func (w *worker) Alive() bool { return !w.incarnation().ended() }
+func (w *worker) Alive() bool {
+	inc := w.incarnation()
+	return inc != nil && !inc.ended()
+}
 
 func (w *worker) incarnation() *incarnation {
 	w.mu.Lock()
@@ -231,11 +238,25 @@ func (inc *incarnation) awaitReady(ctx context.Context) error {
 	defer inc.mu.Unlock()
 	switch {
 	case inc.readySaid == nil:
-		return fmt.Errorf("worker %s ended before it was ready (%s); its log says why", inc.worker.name, inc.handle.Exit())
+		return fmt.Errorf("worker %s ended before it was ready (%s): %s", inc.worker.name, inc.handle.Exit(), inc.lastWords())
 	case inc.readySaid.Error != "":
 		return fmt.Errorf("worker %s: %s", inc.worker.name, inc.readySaid.Error)
 	}
 	return nil
+}
+
+// logName is the name of the incarnation's log.
+func (inc *incarnation) logName() string {
+	return fmt.Sprintf("%s.%d.log", inc.worker.name, inc.number)
+}
+
+// lastWords is the end of the incarnation's log, if it is on this machine.
+func (inc *incarnation) lastWords() string {
+	text, err := os.ReadFile(filepath.Join(inc.worker.crew.logs, inc.logName()))
+	if words := strings.TrimSpace(string(text)); err == nil && words != "" {
+		return words[max(0, len(words)-500):]
+	}
+	return "its log is on its agent's machine"
 }
 
 func (inc *incarnation) isDrained() bool {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,13 +36,26 @@ func Join(ctx context.Context, url, token, name string) error {
 	}
 	guard, err := process.StartGuard(journalPath)
 	if err != nil {
-		return err
+		return errors.Join(err, journal.Close())
 	}
 	defer guard.Close()
 	defer journal.Close()
 	logs := filepath.Join(process.StateDir(), "agents", name)
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return fmt.Errorf("making a directory for logs: %w", err)
+	}
+	// What workers record here is temporary: it is streamed. It goes with the agent, also if that is killed.
+	histories := filepath.Join(logs, "histories")
+	removed, err := journal.Begin(removeEntry, removeRecord{Dir: histories})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(histories, 0o700); err != nil {
+		return fmt.Errorf("making a directory for histories: %w", err)
+	}
+	defer func() { _ = errors.Join(os.RemoveAll(histories), removed()) }()
+	if err := os.Setenv("TMPDIR", histories); err != nil {
+		return err
 	}
 	executable, err := os.Executable()
 	if err != nil {

@@ -23,24 +23,16 @@ const maxPages = 3
 // Check decides again from what a run recorded in dir, without any server, and changes nothing there. An error that wraps
 // ErrUnproven means that the record can't be read whole.
 func Check(ctx context.Context, dir string, limit models.Limit) (*reports.Material, error) {
-	return judge(ctx, dir, limit, false)
+	return judge(ctx, dir, limit)
 }
 
-// judge decides from a results directory, and writes the reports there if asked to.
-func judge(ctx context.Context, dir string, limit models.Limit, write bool) (*reports.Material, error) {
+// judge decides from a results directory.
+func judge(ctx context.Context, dir string, limit models.Limit) (*reports.Material, error) {
 	evidence, err := readEvidence(dir)
 	if err != nil {
 		return nil, err
 	}
-	// An interrupted run is decided too, as far as it got: the limits still hold.
-	m, err := evidence.decide(context.WithoutCancel(ctx), limit)
-	if err != nil || !write {
-		return m, err
-	}
-	if err := reports.Write(dir, *m); err != nil {
-		return nil, unproven{err}
-	}
-	return m, nil
+	return evidence.decide(ctx, limit)
 }
 
 // Render writes a run's reports anew, from its verdict.json and history, and gives the paths of the pages.

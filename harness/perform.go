@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"fencepost.dev/faults"
 	"fencepost.dev/history"
 	"fencepost.dev/load"
+	"fencepost.dev/plane"
 	"fencepost.dev/reports"
 )
 
@@ -28,8 +30,15 @@ func (c *coordinator) perform(ctx context.Context) error {
 	working := context.WithoutCancel(ctx)
 	background, stop := context.WithCancel(working)
 	watched, ticked := c.watchStores(background), c.tick(background)
+	// The witness is in this process: if it is late, a prompt client's write is.
+	unstall, err := plane.StartStalls(c.clock, stallThreshold, func(s plane.Stall) { c.emitStall("coordinator", -1, stallOf(s)) })
+	if err != nil {
+		unstall = func() {}
+		c.complain(err)
+	}
 	defer func() {
 		stop()
+		unstall()
 		watched()
 		ticked()
 	}()
@@ -107,7 +116,7 @@ func (c *coordinator) awaitDrained(ctx context.Context) error {
 
 // finalReads has one worker look at how things ended up. A run without them has less evidence, not wrong evidence.
 func (c *coordinator) finalReads(ctx context.Context) {
-	alive := c.crew.alive()
+	alive := slices.DeleteFunc(c.crew.alive(), func(inc *incarnation) bool { return !inc.isDrained() })
 	if len(alive) == 0 {
 		return
 	}
@@ -140,7 +149,7 @@ func (c *coordinator) finish(ctx context.Context) error {
 // collect brings the record to its final form.
 func (c *coordinator) collect(ctx context.Context) error {
 	if c.receiver != nil {
-		if err := c.receiver.Close(); err != nil {
+		if err := c.closeReceiver(); err != nil {
 			c.complain(err)
 		}
 	}

@@ -41,6 +41,9 @@ func (p *points) arm(t trap) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if slices.ContainsFunc(p.traps, func(known trap) bool { return known.ID == t.ID }) {
+		return // told at the barrier and by the way
+	}
 	p.traps = append(p.traps, t)
 	p.armed.Store(true)
 }

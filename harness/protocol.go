@@ -63,7 +63,6 @@ type ready struct {
 	Process    uint16 `json:"process"`
 	ClockError int64  `json:"clock_error_ns"`
 	SameClock  bool   `json:"same_clock"`
-	Subject    string `json:"subject,omitempty"` // what an external subject calls itself
 	// Error is why it can't; then it has given up.
 	Error string `json:"error,omitempty"`
 }
@@ -81,7 +80,6 @@ type progress struct {
 	Intervals  []load.Interval `json:"intervals,omitempty"`
 	Turns      int64           `json:"turns"` // begun so far
 	Stalls     []stall         `json:"stalls,omitempty"`
-	Dropped    int64           `json:"dropped,omitempty"` // operations that could not be recorded: a full disk
 }
 
 // stall is a gap in a worker's scheduling, or a movement of its real-time clock.

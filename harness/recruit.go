@@ -75,6 +75,7 @@ func (c *coordinator) remoteAgents(ctx context.Context) (_ []plane.AgentInfo, er
 	if c.receiver, err = history.NewReceiver(filepath.Join(c.Out, historyDir), history.ReceiverOptions{}); err != nil {
 		return nil, err
 	}
+	c.later(c.closeReceiver)
 	stop, err := c.hub.Conn().Serve(subjectHistory, c.workerHistory)
 	if err != nil {
 		return nil, err
@@ -139,9 +140,13 @@ func (c *coordinator) workerReady(ctx context.Context, m plane.Message) (any, er
 		return nil, fmt.Errorf("no process is numbered %d", r.Process)
 	}
 	inc.mu.Lock()
+	again := inc.readySaid != nil
 	inc.readySaid = &r
 	inc.clockError = r.ClockError
 	inc.mu.Unlock()
+	if again {
+		return nil, fmt.Errorf("process %d has said that it is ready before", r.Process)
+	}
 	close(inc.isReady)
 	if r.Error != "" {
 		return barrier{}, nil
@@ -186,7 +191,7 @@ func (c *coordinator) workerProgress(m plane.Message) {
 		return
 	}
 	inc.mu.Lock()
-	inc.clockError, inc.dropped, inc.turns = p.ClockError, p.Dropped, p.Turns
+	inc.clockError, inc.turns = p.ClockError, p.Turns
 	inc.mu.Unlock()
 	for _, i := range p.Intervals {
 		if err := c.tally.Add(i); err != nil {

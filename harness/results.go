@@ -58,7 +58,6 @@ type runRecord struct {
 	Result   reports.Result    `json:"result"` // without what judging adds
 	Contract models.Contract   `json:"contract"`
 	Fenced   bool              `json:"fenced"`
-	Nodes    map[string]int    `json:"nodes"` // by store
 	Workers  []history.Process `json:"workers"`
 	Start    int64             `json:"start_ns"` // of load
 	End      int64             `json:"end_ns"`   // of the last final read; 0: cut short

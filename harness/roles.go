@@ -35,6 +35,22 @@ type finishRecord struct {
 	Dir string `json:"dir"` // the results directory
 }
 
+// removeEntry is the journal's entry for a directory under the state directory that goes when we do.
+const removeEntry = "remove-histories"
+
+type removeRecord struct {
+	Dir string `json:"dir"`
+}
+
+// remove takes such a directory away, and no other.
+func (r removeRecord) remove() error {
+	inside, err := filepath.Rel(filepath.Join(process.StateDir(), "agents"), r.Dir)
+	if err != nil || !filepath.IsLocal(inside) || filepath.Base(inside) != "histories" {
+		return fmt.Errorf("harness: %s is no directory of an agent's histories: it stays", r.Dir)
+	}
+	return os.RemoveAll(r.Dir)
+}
+
 // undo is all that a journal of ours can hold.
 func undo() process.Undo {
 	all := process.Undo{finishEntry: func(raw json.RawMessage) error {
@@ -43,6 +59,12 @@ func undo() process.Undo {
 			return err
 		}
 		return history.Finish(r.Dir)
+	}, removeEntry: func(raw json.RawMessage) error {
+		var r removeRecord
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return err
+		}
+		return r.remove()
 	}}
 	maps.Copy(all, faults.Undo())
 	maps.Copy(all, topology.Undo())

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -59,14 +60,38 @@ func Run(ctx context.Context, o Options) (*reports.Material, error) {
 		return nil, err
 	}
 	err = c.run(ctx)
-	if closing := c.close(); err == nil && closing != nil {
-		err = unproven{closing}
+	closing := c.close()
+	switch {
+	case errors.Is(err, ErrUnproven):
+		return nil, err
+	case err != nil:
+		return nil, errors.Join(err, closing, c.emptyOut())
+	case closing != nil: // it withholds a pass, and hides no violation
+		c.complain(closing)
+		c.record.Trouble = c.trouble
+		if err := c.record.write(c.Out); err != nil {
+			return nil, unproven{err}
+		}
 	}
+	o.Progress(reports.Tick{Doing: "deciding"})
+	// An interrupted run is decided too, as far as it got: the limits still hold.
+	m, err := judge(context.WithoutCancel(ctx), o.Out, o.Limit)
 	if err != nil {
 		return nil, err
 	}
-	o.Progress(reports.Tick{Doing: "deciding"})
-	return judge(ctx, o.Out, o.Limit, true)
+	if err := reports.Write(o.Out, *m); err != nil {
+		return nil, unproven{err}
+	}
+	return m, nil
+}
+
+// emptyOut takes back what a run that never began has put into its results directory, which was empty.
+func (c *coordinator) emptyOut() error {
+	entries, err := os.ReadDir(c.Out)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(c.Out, e.Name())))
+	}
+	return err
 }
 
 // NewSeed gives a seed for a run that was given none: never 0, and short enough to type.

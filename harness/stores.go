@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"fencepost.dev/faults"
 	"fencepost.dev/history"
@@ -35,6 +36,9 @@ func (c *coordinator) order(name string) (topology.Order, error) {
 	}
 	return order, nil
 }
+
+// closePatience is how long a store may take to be taken down.
+const closePatience = 20 * time.Second
 
 // externalProvider is the provider of stores that are already there.
 const externalProvider = "external"
@@ -70,7 +74,11 @@ func (c *coordinator) bringUp(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		c.later(func() error { return up.Close(context.WithoutCancel(ctx)) })
+		c.later(func() error {
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+			defer cancel()
+			return up.Close(closing)
+		})
 		c.stores[name] = up
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 //
 // Times are nanoseconds since the run's epoch on the coordinator's monotonic clock. The interval is closed: the operation
 // took effect, if it did, at some instant t with Call ≤ t ≤ Return. For an Unknown outcome Return is when the client gave
-// up; the effect may come later (see models.Bound).
+// up; the effect may come later (see models.Prepare).
 type Operation struct {
 	Call, Return int64
 	A, B, C, D   int64

@@ -105,7 +105,10 @@ type Input struct {
 	Resource []history.Operation
 	Fenced   bool
 	Events   []history.Event
-	Names    *history.Names
+	// Gap says what of the clients' operations is missing, in words, and ResourceGap what of the witness's log; "" if nothing
+	// is. What rests on nothing missing can't accuse anybody then.
+	Gap, ResourceGap string
+	Names            *history.Names
 	// End is when the last final read was done: no operation was open after it.
 	End   int64
 	Limit Limit

@@ -50,6 +50,7 @@ func Prepare(h *history.History, o PrepareOptions) (*Input, error) {
 		Granularity: cmp.Or(o.Granularity, DefaultGranularity),
 		Parameters:  o.Parameters,
 	}
+	in.Gap, in.ResourceGap = gaps(h.Sources)
 	in.End = cmp.Or(o.End, lastInstant(h))
 	bounds := newBounds(in)
 	for i := range in.Operations {
@@ -71,6 +72,28 @@ func Prepare(h *history.History, o PrepareOptions) (*Input, error) {
 	}
 	slices.SortStableFunc(in.Operations, byCall)
 	return in, nil
+}
+
+// gaps says in words what is missing of the clients' operations and of the witness's log, if anything is: what could not be
+// recorded, and what a remote process that was killed had not sent yet.
+func gaps(sources []history.Source) (clients, resource string) {
+	for _, s := range sources {
+		gap := ""
+		switch {
+		case s.Dropped > 0:
+			gap = fmt.Sprintf("%d operations of %s could not be recorded", s.Dropped, s.Base)
+		case s.Streamed && !s.Closed:
+			gap = fmt.Sprintf("the last that %s did was not received", s.Base)
+		default:
+			continue
+		}
+		if s.Base == history.ResourceBase {
+			resource = gap
+		} else if clients == "" {
+			clients = gap
+		}
+	}
+	return clients, resource
 }
 
 func lastInstant(h *history.History) int64 {

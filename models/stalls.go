@@ -13,7 +13,8 @@ import (
 // Any other EventStall is a process that was not scheduled for so long.
 const clockMoved = "clock"
 
-// Temper makes those violations inconclusive that the machine, and not the subject, may have caused (design, section 6). It
+// Temper makes those violations inconclusive that the machine or the record, and not the subject, may have caused (design,
+// sections 5 and 6). It
 // gives new reports; those it was given stay as they are.
 //
 // A client that was not scheduled for a quarter of a time-to-live breaks what assumes that it acts promptly: a Prompt check
@@ -31,7 +32,12 @@ func Temper(in *Input, e Expectation, reports []Report) []Report {
 		}
 		check, _ := Find(r.Check)
 		prompt := check.Prompt && !in.Fenced && !e.names(r.Check)
+		// A release that is missing makes the next grant look like a second holder; an attempt that is, a version skipped.
 		switch {
+		case in.Gap != "" && check.expires:
+			r.Verdict, r.Reason = Inconclusive, in.Gap+", so what looks wrong may rest on what is missing"
+		case in.ResourceGap != "" && !check.expires:
+			r.Verdict, r.Reason = Inconclusive, in.ResourceGap+", so what looks wrong may rest on what is missing"
 		case moved > 0 && (check.expires || prompt):
 			r.Verdict = Inconclusive
 			r.Reason = fmt.Sprintf("a real-time clock moved by %s during the run, and expiries went by it", moved.Round(time.Microsecond))

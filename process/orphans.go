@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Orphans are the journals in a directory whose runner is dead: what `chaos heal` and the next run replay. A runner from
+// Orphans are the journals in a directory whose runner is dead: what `chaos heal` replays. A runner from
 // before the machine's last start is dead; one in another container can't be seen from here, and is left alone. Other files
 // are ignored. A directory that isn't there has none.
 func Orphans(dir string) ([]string, error) {

@@ -1,5 +1,4 @@
-// Package witness is the server side of what a lock protects: a register, and a ledger, kept by the harness and never
-// faulted, so that what happened to them is known and not inferred; and the interface that workloads see.
+// Package witness is the server side of what a lock protects: a register, kept by the harness and never faulted, so that what happened to them is known and not inferred; and the interface that workloads see.
 package witness
 
 import (

@@ -140,7 +140,7 @@ func (s *section) acquire(ctx context.Context, c *Client, key string) (*hold, bo
 func (s *section) try(ctx context.Context, c *Client, key string) (*hold, subjects.Answer) {
 	h := &hold{key: key, id: c.NextGrant()}
 	c.Grant = h.id
-	op := history.Operation{Kind: history.Acquire, Key: c.Key(key)}
+	op := history.Operation{Kind: history.Acquire, Key: c.Key(key), Node: history.NoNode}
 	op.SetGrant(h.id)
 	op.SetTTL(s.TTL)
 	asked := c.Now()
@@ -194,7 +194,7 @@ func (s *section) await(ctx context.Context, c *Client, h *hold, d time.Duration
 func (s *section) extend(ctx context.Context, c *Client, h *hold) bool {
 	s.env.Point(ctx, c, "before-extend")
 	h.generation++
-	op := history.Operation{Kind: history.Extend, Key: c.Key(h.key)}
+	op := history.Operation{Kind: history.Extend, Key: c.Key(h.key), Node: history.NoNode}
 	op.SetGrant(h.id)
 	op.SetTTL(s.TTL)
 	op.SetToken(h.grant.Token)
@@ -216,7 +216,7 @@ func (s *section) extend(ctx context.Context, c *Client, h *hold) bool {
 }
 
 func (s *section) release(ctx context.Context, c *Client, h *hold) {
-	op := history.Operation{Kind: history.Release, Key: c.Key(h.key)}
+	op := history.Operation{Kind: history.Release, Key: c.Key(h.key), Node: history.NoNode}
 	op.SetGrant(h.id)
 	op.SetToken(h.grant.Token)
 	slot := c.Begin(&op)
@@ -237,17 +237,10 @@ func (s *section) attempt(ctx context.Context, c *Client, h *hold, kind history.
 	}
 	slot := c.Begin(&op)
 	d, err := s.env.Register.Attempt(ctx, a)
-	switch {
-	case err != nil:
-		op.Error = c.Error(err)
-	case d.Accepted:
-		op.Outcome = history.OK
-		if kind == history.Read {
-			h.version = d.Version
-			op.SetVersion(d.Version)
-		}
-	default:
-		op.Outcome = history.Refused
+	op.Outcome, op.Error = witness.OutcomeOf(d.Accepted, err), c.Error(err)
+	if op.Outcome == history.OK && kind == history.Read {
+		h.version = d.Version
+		op.SetVersion(d.Version)
 	}
 	op.SetSequence(d.Sequence)
 	c.End(slot, &op)
