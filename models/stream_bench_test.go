@@ -246,3 +246,32 @@ func BenchmarkStreamRegister(b *testing.B) {
 		})
 	}
 }
+
+// From the files of a run to its verdict.
+func BenchmarkStreamFromParquet(b *testing.B) {
+	var first float64
+	for _, n := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			ops := lockHistory(n, n/10_000)
+			r := record(b, b.TempDir(), ops, 2000)
+			ops = nil
+			runtime.GC()
+			for b.Loop() {
+				c := measured(func() {
+					report, err := CheckRecord(context.Background(), r, PrepareOptions{Primitive: "lock", Limit: Limit{Time: 5 * time.Minute}})
+					if err != nil || report.Verdict != Pass {
+						b.Fatal(report, err)
+					}
+				})
+				c.report(b, n)
+				b.ReportMetric(c.wall.Seconds(), "s")
+				b.ReportMetric(c.cpu.Seconds(), "cpu-s")
+				per := c.cpu.Seconds() / float64(n)
+				if first == 0 {
+					first = per
+				}
+				b.ReportMetric(per/first, "growth-per-op")
+			}
+		})
+	}
+}
