@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
 	"pgregory.net/rapid"
 
 	"fencepost.dev/models"
@@ -96,6 +98,50 @@ func TestJUnitFailsExactlyIfTheRunDoes(t *testing.T) {
 // exit is the exit status that bench gives for a standing.
 var exit = map[Standing]int{AsExpected: 0, Contrary: 1, Inconclusive: 3}
 
+// TestJUnitCases: what each case of a file comes to, in a run that was to pass and proves nothing.
+func TestJUnitCases(t *testing.T) {
+	found := []Finding{{Summary: "it"}}
+	r := Result{Expected: "pass", Verdict: models.Violation, Unproven: true, ExpectedChecks: ExpectedChecks{May: []string{"free"}},
+		Checks: []Check{
+			{Name: "good", Verdict: models.Pass},
+			{Name: "open", Verdict: models.Inconclusive, Reason: "no time"},
+			{Name: "free", Verdict: models.Violation, Findings: found},
+		},
+		Coverage: map[string]Coverage{"enough": {1, 1}, "thin": {2, 1}},
+	}
+	outcomes := func(r Result) map[string]string {
+		got := map[string]string{}
+		for _, c := range parseJUnit(t, junit(t, Material{Result: r})).Suites[0].Cases {
+			switch {
+			case c.Failure != nil:
+				got[c.Name] = "failure"
+			case c.Error != nil:
+				got[c.Name] = "error"
+			case c.Skipped != nil:
+				got[c.Name] = "skipped"
+			default:
+				got[c.Name] = "ok"
+			}
+		}
+		return got
+	}
+	want := map[string]string{"check good": "ok", "check open": "error", "check free": "ok", "coverage enough": "ok", "coverage thin": "error", "verdict": "error"}
+	if got := outcomes(r); !maps.Equal(got, want) {
+		t.Errorf("unproven: %v, want %v", got, want)
+	}
+	r.AsExpected = true
+	want["check open"], want["coverage thin"], want["verdict"] = "skipped", "skipped", "ok"
+	if got := outcomes(r); !maps.Equal(got, want) {
+		t.Errorf("as expected: %v, want %v", got, want)
+	}
+	r.AsExpected, r.Unproven, r.Expected = false, false, "violation"
+	r.ExpectedChecks = ExpectedChecks{Must: []string{"good", "open"}}
+	want = map[string]string{"check good": "failure", "check open": "error", "check free": "failure", "coverage enough": "ok", "coverage thin": "error", "verdict": "failure"}
+	if got := outcomes(r); !maps.Equal(got, want) {
+		t.Errorf("contrary: %v, want %v", got, want)
+	}
+}
+
 func TestStanding(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -171,7 +217,7 @@ func TestMarkdownOfHostileTextIsOnlyText(t *testing.T) {
 	render := func(m Material) []byte {
 		m.Result.Explains = "" // the scenario's own Markdown
 		var b bytes.Buffer
-		if err := goldmark.New(goldmark.WithExtensions(extension.GFM)).Convert(md(t, m), &b); err != nil {
+		if err := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe())).Convert(md(t, m), &b); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()
@@ -307,6 +353,18 @@ func TestPageFileIsOneNameAKey(t *testing.T) {
 			t.Errorf("%q and %q share %q", key, other, name)
 		}
 		seen[name] = key
+	}
+}
+
+func TestRelativeLinkIsAPathOnly(t *testing.T) {
+	for path, want := range map[string]string{
+		"lock-pause/1/report.html": "./lock-pause/1/report.html",
+		"a:b#c?d%/report.html":     "./a:b%23c%3Fd%25/report.html",
+		"./a/report.html":          "./a/report.html",
+	} {
+		if got := relativeLink(path); got != want {
+			t.Errorf("%s makes %s, want %s", path, got, want)
+		}
 	}
 }
 

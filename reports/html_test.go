@@ -87,7 +87,7 @@ func TestPagesAreSelfContained(t *testing.T) {
 }
 
 // hostile is text that means something to each of the languages that reports are written in.
-const hostile = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{.}} ](http://evil.invalid) **b** _i_ | x | $x$ @all #1 www.evil.invalid \x1b[31m\x00\x07\u202e\u2028\ufeff\r\n\xff <!-- --> ]]> &amp; &lt;"
+const hostile = "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{.}} ](http://evil.invalid) **b** _i_ \\*c\\* | x | $x$ @all #1 www.evil.invalid \x1b[31m\x00\x07\u202e\u2028\ufeff\r\n\xff <!-- --> ]]> &amp; &lt;"
 
 // hostileMaterial is the run of lock-pause with hostile text wherever text comes from outside.
 func hostileMaterial() Material {

@@ -69,7 +69,7 @@ func TestOffence(t *testing.T) {
 		want string // the offender's kind and time
 	}{
 		{"a token lower than one seen", []Operation{a, b, record("write", "w2/c0", 330, 6, 34, 7, 1, "ok"), record("read", "w1/c0", 340, 5, 33, 8, 2, "ok")}, "read 340"},
-		{"a token seen under another grant", []Operation{a, b, record("write", "w2/c0", 330, 6, 33, 7, 1, "ok"), record("write", "w1/c0", 340, 5, 33, 8, 2, "ok")}, "write 340"},
+		{"a token seen under another grant", []Operation{a, b, record("write", "w2/c0", 330, 6, 33, 7, 1, "ok"), record("write", "w1/c0", 340, 5, 33, 8, 2, "ok"), lockOp("release", "w2/c0", 350, 360, 6, "ok")}, "write 340"},
 		{"an earlier grant without a token", []Operation{a, b, record("read", "w2/c0", 330, 6, 0, 7, 1, "ok"), record("read", "w1/c0", 340, 5, 0, 7, 2, "ok")}, "read 340"},
 		{"a version overtaken", []Operation{a, record("write", "w1/c0", 20, 5, 0, 7, 1, "ok"), record("write", "w1/c0", 30, 5, 0, 7, 2, "ok")}, "write 30"},
 		{"in the resource's order, not in time's", []Operation{a, b, record("write", "w1/c0", 330, 5, 33, 7, 2, "ok"), record("write", "w2/c0", 330, 6, 34, 6, 1, "ok")}, "write 330"},
@@ -157,7 +157,11 @@ func TestChecksNameTheirOperations(t *testing.T) {
 		{Check: "linearizable", Verdict: models.Violation, Findings: []models.Finding{
 			{Severity: models.Availability, Key: "k1", Operations: []history.Operation{*op}, Notes: []string{"why"}}, {Severity: models.Safety}}},
 		{Check: "fencing", Verdict: models.Pass},
+		{Check: "linearizable", Verdict: models.Violation, Findings: []models.Finding{{Severity: models.Safety}, {Severity: models.Availability}}},
 	}, &r.names)
+	if checks[2].Severity != models.Safety {
+		t.Errorf("safety and then availability make %q", checks[2].Severity)
+	}
 	if checks[0].Severity != models.Safety || checks[1].Severity != "" || checks[1].Findings == nil || checks[0].About == "" {
 		t.Errorf("checks: %+v", checks)
 	}
@@ -202,6 +206,7 @@ func TestWords(t *testing.T) {
 func overtaken() (*run, []history.Operation) {
 	r := newRun()
 	grant := func(op *history.Operation) { op.SetTTL(300 * time.Millisecond) }
+	r.attempt(history.Write, 2, 2, 50, 51, history.OK, 10, 0, 6) // before any of it
 	first := *r.op(history.Acquire, 0, 2, 100, 101, history.OK, 1, grant)
 	r.op(history.Acquire, 1, 0, 450, 451, history.OK, 2, grant)
 	r.attempt(history.Write, 1, 0, 460, 461, history.OK, 2, 0, 7)
@@ -303,6 +308,7 @@ func TestTheReleaseOfAnotherIsTold(t *testing.T) {
 	r.op(history.Release, 2, 0, 100, 101, history.OK, 8, nil) // before it
 	r.op(history.Acquire, 0, 2, 50, 51, history.OK, 1, grant)
 	r.op(history.Release, 0, 2, 420, 440, history.OK, 1, nil)
+	r.op(history.Release, 1, 0, 428, 450, history.OK, 2, nil) // its own
 	second := *r.op(history.Acquire, 2, 1, 430, 431, history.OK, 3, grant)
 	f := models.Finding{Key: "k1", Severity: models.Safety, At: second.Return, Operations: []history.Operation{first, second}}
 	checks := Checks([]models.Report{{Check: "linearizable", Verdict: models.Violation, Findings: []models.Finding{f}}}, &r.names)
@@ -313,8 +319,30 @@ func TestTheReleaseOfAnotherIsTold(t *testing.T) {
 			lines = append(lines, s.Who+" "+s.Text)
 		}
 	}
-	want := "w1/c2 granted k1 (ttl 300 ms), w2/c0 granted k1 (ttl 300 ms), w1/c2 releases k1, w3/c1 granted k1 (ttl 300 ms)"
+	want := "w1/c2 granted k1 (ttl 300 ms), w2/c0 granted k1 (ttl 300 ms), w1/c2 releases k1, w3/c1 granted k1 (ttl 300 ms), w2/c0 released k1 (asked 22 ms earlier)"
 	if got := strings.Join(lines, ", "); got != want {
 		t.Errorf("told %s, want %s", got, want)
+	}
+}
+
+// TestWhatSurroundsIsNoOffence: a check that says nothing of the resource is about its own operations, though a stale write
+// may have come of it.
+func TestWhatSurroundsIsNoOffence(t *testing.T) {
+	r, witness := overtaken()
+	f := models.Finding{Key: "k1", At: witness[1].Return, Operations: witness[:2]}
+	checks := Checks([]models.Report{{Check: "linearizable", Verdict: models.Violation, Findings: []models.Finding{f}}}, &r.names)
+	m := Material{Result: Result{Checks: checks}, Input: r.input()}
+	tale := chooseTales(&m, 1, 1)[0]
+	if id := tale.offender(); id.kind != "acquire" || id.client != "w1/c3" {
+		t.Errorf("the offender is %+v", id)
+	}
+	n := 0
+	for _, s := range tale.Steps {
+		if s.Mark == markOffence {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d offences", n)
 	}
 }
