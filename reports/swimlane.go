@@ -318,7 +318,7 @@ func (s *sketch) resourceLane() {
 		return
 	}
 	sort.SliceStable(marks, func(i, j int) bool { return marks[i].At < marks[j].At })
-	l := s.addLane("resource", "what it decided", "resource")
+	l := s.addLane("resource", "its decisions", "resource")
 	first := len(s.Dots)
 	rows := s.dots(float64(l.Y)+laneTop, marks)
 	for i, st := range marks {
