@@ -26,14 +26,14 @@ type overrideFlags struct {
 
 // add declares the flags. What was given is read from the flag set, so that a flag that wasn't changes nothing.
 func (o *overrideFlags) add(f *pflag.FlagSet) {
-	f.String("rate", "", "turns per `second` over all workers, in place of a constant arrival's")
-	f.String("for", "", "how `long` load goes on, in place of a constant arrival's")
-	f.String("workers", "", "`number` of worker processes")
-	f.String("clients", "", "`number` of clients per worker")
+	f.String("rate", "", "turns per second (`N`) over all workers, in place of a constant arrival's")
+	f.String("for", "", "how long (`DURATION`) load goes on, in place of a constant arrival's")
+	f.String("workers", "", "number (`N`) of worker processes")
+	f.String("clients", "", "number (`N`) of clients per worker")
 	f.String("subject", "", "the implementation under test, such as lock/valkey")
-	f.String("topology", "", "the `kind` of the Valkey topology, such as standalone")
+	f.String("topology", "", "the kind (`KIND`) of the Valkey topology, such as standalone")
 	f.String("provider", "", "who runs the stores: process, external")
-	f.String("seed", "", "`number` that decides everything random")
+	f.String("seed", "", "number (`N`) that decides everything random")
 	f.String("expect", "", "pass or violation, in place of what the scenario expects")
 	f.StringArrayVar(&o.set, "set", nil, "any other field: `path=value`, such as faults=[] or workload.ttl=1s")
 }
@@ -89,6 +89,9 @@ func (e *externalFlags) endpoints() (map[string]endpoint.Endpoint, error) {
 		}
 		return nil, nil
 	}
+	if e.username != "" && e.passwordFile == "" && os.Getenv(passwordVariable) == "" {
+		return nil, fmt.Errorf("--username %s needs a password: set $%s, or name a file with --password-file", e.username, passwordVariable)
+	}
 	server := endpoint.Endpoint{Addresses: strings.Split(e.valkey, ","), Username: e.username, Password: os.Getenv(passwordVariable)}
 	if e.passwordFile != "" {
 		text, err := os.ReadFile(e.passwordFile)
@@ -111,7 +114,7 @@ type limitFlags struct {
 }
 
 func (l *limitFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&l.engine, "engine", "", "who decides linearizability: "+strings.Join(harness.Engines(), ", "))
+	f.StringVar(&l.engine, "engine", "", "who (`ENGINE`) decides linearizability: "+strings.Join(harness.Engines(), ", "))
 	f.DurationVar(&l.time, "check-time", time.Minute, "how long one check may take before it is inconclusive")
 	f.StringVar(&l.memory, "check-memory", "1GiB", "how much memory one check may take before it is inconclusive")
 }

@@ -39,7 +39,7 @@ func listCommand() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().StringSliceVar(&tags, "tags", nil, "only scenarios with one of these `tags`")
+	c.Flags().StringSliceVar(&tags, "tags", nil, "only scenarios with one of these tags (`TAG,…`)")
 	c.Flags().BoolVar(&subjectsToo, "subjects", false, "list the subjects instead")
 	return c
 }
@@ -79,9 +79,12 @@ func showCommand() *cobra.Command {
 			}
 			fmt.Fprintf(out, "Expects %s.\n", expectation(s.Expect))
 			if s.Pair != "" {
-				fmt.Fprintf(out, "The fix: bench run %s\n", s.Pair)
+				fmt.Fprintf(out, "Compare:  bench run %s\n", s.Pair)
 			}
-			fmt.Fprintf(out, "Run it:  bench run %s\n\nWith all defaults filled in:\n\n%s", args[0], withoutProse(string(text)))
+			if s.Control != nil {
+				fmt.Fprintf(out, "Control:  bench run %s --control    the same without the cause\n", args[0])
+			}
+			fmt.Fprintf(out, "Run it:   bench run %s\n\nWith all defaults filled in:\n\n%s", args[0], withoutProse(string(text)))
 			return nil
 		},
 	}

@@ -35,7 +35,7 @@ func (s *session) add(f *pflag.FlagSet) {
 	s.limits.add(f)
 	f.StringVar(&s.out, "out", "", "results `directory`: absent or empty; without it, one of its own under results/")
 	f.StringVar(&s.listen, "listen", "", "`address` at which workers on other machines may join (bench worker --join)")
-	f.IntVar(&s.remote, "remote", 0, "wait for this `number` of agents on other machines and run the workers there")
+	f.IntVar(&s.remote, "remote", 0, "wait for this number (`N`) of agents on other machines and run the workers there")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors; the exit status tells")
 	f.BoolVar(&s.json, "json", false, "print verdict.json instead of the telling for people")
 }
@@ -128,6 +128,9 @@ func (s *session) runOne(ctx context.Context, options harness.Options, stdout, s
 	material, err := harness.Run(ctx, options)
 	progress.Done()
 	if err != nil {
+		if s.out == "" {
+			os.Remove(options.Out) // made for this run; it goes only if nothing is in it
+		}
 		return err
 	}
 	if s.json {

@@ -18,7 +18,7 @@ import (
 func (c *coordinator) newRecord() *runRecord {
 	r := &runRecord{
 		Contract: c.subject.Contract,
-		Fenced:   c.workload.Fenced != nil && c.workload.Fenced(c.scenario.Workload.Parameters),
+		Fenced:   c.fenced(),
 	}
 	environment := reports.Environment{
 		Version: Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Kernel: kernel(), Go: runtime.Version(),

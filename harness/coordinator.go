@@ -174,8 +174,7 @@ func (c *coordinator) guardResource() (err error) {
 	if c.resource, err = history.NewRecorder(c.Out, history.ResourceBase, history.RecorderOptions{}); err != nil {
 		return fmt.Errorf("recording the protected resource: %w", err)
 	}
-	fenced := c.workload.Fenced != nil && c.workload.Fenced(c.scenario.Workload.Parameters)
-	c.register = witness.NewRegisters(fenced, c.clock.Now, func(key string, op history.Operation) {
+	c.register = witness.NewRegisters(c.fenced(), c.clock.Now, func(key string, op history.Operation) {
 		op.Key = c.resource.Key(key)
 		c.resource.End(c.resource.Begin(&op), &op)
 	})

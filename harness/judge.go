@@ -37,23 +37,33 @@ func judge(ctx context.Context, dir string, limit models.Limit) (*reports.Materi
 
 // Render writes a run's reports anew, from its verdict.json and history, and gives the paths of the pages.
 func Render(ctx context.Context, dir string) ([]string, error) {
-	result, err := reports.ReadResult(dir)
-	if err != nil {
-		return nil, err
-	}
 	evidence, err := readEvidence(dir)
 	if err != nil {
 		return nil, err
 	}
-	in, err := evidence.input(models.Limit{})
+	m, err := evidence.told(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := reports.Material{Result: *result, Input: in, Series: evidence.series}
-	if err := reports.Write(dir, m); err != nil {
+	if err := reports.Write(dir, *m); err != nil {
 		return nil, err
 	}
 	return []string{filepath.Join(dir, "report.html"), filepath.Join(dir, "report.md"), filepath.Join(dir, "junit.xml")}, nil
+}
+
+// told is what the run concluded; a run that was killed before it concluded anything is decided now.
+func (e *evidence) told(ctx context.Context) (*reports.Material, error) {
+	result, err := reports.ReadResult(e.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e.decide(ctx, models.Limit{})
+	} else if err != nil {
+		return nil, err
+	}
+	in, err := e.input(models.Limit{})
+	if err != nil {
+		return nil, err
+	}
+	return &reports.Material{Result: *result, Input: in, Series: e.series}, nil
 }
 
 // evidence is what a results directory holds.
@@ -86,11 +96,41 @@ func readEvidence(dir string) (*evidence, error) {
 	if e.history, err = history.Load(dir); err != nil {
 		return nil, unproven{err}
 	}
+	if err := e.whole(); err != nil {
+		return nil, unproven{err}
+	}
 	if e.log, err = readLatencies(filepath.Join(dir, latencyFile)); err != nil {
 		return nil, unproven{err}
 	}
 	e.series = seriesOf(e.log, e.scenario.Load.Length())
 	return e, nil
+}
+
+// whole is an error if a record that the run left is not there any more: an operation that is missing makes others look
+// wrong.
+func (e *evidence) whole() error {
+	rows := map[string]int64{}
+	numbers := map[int]bool{}
+	for _, s := range e.history.Sources {
+		rows[s.Base] = int64(s.Rows)
+		numbers[int(s.Number)] = s.Base != history.ResourceBase || numbers[int(s.Number)]
+	}
+	begun := false
+	for _, ev := range e.history.Events {
+		begun = begun || ev.Kind == history.EventLoadStarted
+		if ev.Kind == history.EventWorkerStarted && !numbers[ev.Process] {
+			return fmt.Errorf("%s: the history of %s, the process numbered %d, is %w: copy the results directory whole", e.dir, ev.Target, ev.Process, history.ErrMissing)
+		}
+	}
+	for _, s := range e.record.Sources {
+		if got, there := rows[s.Base]; !there || got != int64(s.Rows) {
+			return fmt.Errorf("%s: the record %s has %d operations and had %d: part of it is %w: copy the results directory whole", e.dir, s.Base, got, s.Rows, history.ErrMissing)
+		}
+	}
+	if e.record.Complete && !begun {
+		return fmt.Errorf("%s: %s or what it held is %w: copy the results directory whole", e.dir, faultsFile, history.ErrMissing)
+	}
+	return nil
 }
 
 // readLatencies reads the interval log, if the run got so far as to write one.

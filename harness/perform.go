@@ -159,6 +159,9 @@ func (c *coordinator) collect(ctx context.Context) error {
 	if err := history.Finish(c.Out); err != nil {
 		c.complain(err)
 	}
+	if err := c.list(); err != nil {
+		c.complain(err)
+	}
 	r := &c.record.Result
 	r.Elapsed = time.Since(c.started).Seconds()
 	r.CutShort = ctx.Err() != nil
@@ -175,6 +178,16 @@ func (c *coordinator) collect(ctx context.Context) error {
 	c.mu.Unlock()
 	c.record.Complete = ctx.Err() == nil
 	return c.record.write(c.Out)
+}
+
+// list notes which records there are.
+func (c *coordinator) list() error {
+	reader, err := history.Open(c.Out)
+	if err != nil {
+		return err
+	}
+	c.record.Sources = reader.Sources()
+	return reader.Close()
 }
 
 func (c *coordinator) writeLatencies() error {

@@ -61,6 +61,8 @@ type runRecord struct {
 	Workers  []history.Process `json:"workers"`
 	Start    int64             `json:"start_ns"` // of load
 	End      int64             `json:"end_ns"`   // of the last final read; 0: cut short
+	// Sources are the records that the run left, so that one that goes missing later is missed.
+	Sources []history.Source `json:"sources,omitempty"`
 	// Trouble is what kept the run from going as planned: one sentence each.
 	Trouble  []string `json:"trouble,omitempty"`
 	Complete bool     `json:"complete"` // everything was collected in order

@@ -107,6 +107,9 @@ func newCoordinator(o Options) (*coordinator, error) {
 	if c.workload, known = workloads.Find(o.Scenario.Workload.Kind); !known {
 		return nil, fmt.Errorf("harness: no workload is called %q", o.Scenario.Workload.Kind)
 	}
+	if c.fenced() && !c.subject.Contract.Tokens {
+		return nil, fmt.Errorf("clients that send fencing tokens need a subject that gives them, such as lock/valkey-fenced: %s gives none", c.subject.Name)
+	}
 	c.seed = o.Scenario.Seed
 	if c.seed == 0 {
 		c.seed = NewSeed()
@@ -132,6 +135,11 @@ func newCoordinator(o Options) (*coordinator, error) {
 	}
 	c.logFile, c.log = log, slog.New(slog.NewJSONHandler(log, nil))
 	return c, nil
+}
+
+// fenced says whether the witness enforces tokens.
+func (c *coordinator) fenced() bool {
+	return c.workload.Fenced != nil && c.workload.Fenced(c.scenario.Workload.Parameters)
 }
 
 // openLog opens a log for appending.

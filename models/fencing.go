@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"fmt"
+	"sort"
 
 	"fencepost.dev/history"
 )
@@ -43,6 +44,7 @@ type fenced struct {
 	highest *history.Operation           // the attempt with the highest token
 	tokens  map[int64]*history.Operation // the first attempt with each
 	latest  *history.Operation           // the attempt whose grant was asked for last, of those without a token
+	leads   []*history.Operation         // all that were latest, in order
 }
 
 // fence goes through the resource's log in its own order. Attempts under no grant, such as the harness's final reads, are not
@@ -94,10 +96,13 @@ func fence(ctx context.Context, in *Input, rules fenceRules) Report {
 			continue
 		}
 		if accepted && seen.latest != nil && rules.outlived(grant, acquires[seen.latest.Grant()]) {
-			report.add(staleAttempt(in.Names, acquires, attempt, seen.latest, "under a grant that another had followed there"))
+			// The first grant that followed tells the story best: it is the one that the late holder made way for.
+			first := sort.Search(len(seen.leads), func(i int) bool { return rules.outlived(grant, acquires[seen.leads[i].Grant()]) })
+			report.add(staleAttempt(in.Names, acquires, attempt, seen.leads[first], "under a grant that another had followed there"))
 		}
 		if seen.latest == nil || grant.Call > acquires[seen.latest.Grant()].Call {
 			seen.latest = attempt
+			seen.leads = append(seen.leads, attempt)
 		}
 	}
 	return report
