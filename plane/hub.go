@@ -4,7 +4,7 @@
 //	coordinator ──────────────┐               ┌────────────── agent (the coordinator's own, or another machine's)
 //	  Hub  Fleet  Clock       │   subjects    │                 starts, pauses, kills
 //	                          ├──── Conn ─────┤                    │
-//	  witness, traps, …       │  (over NATS)  │                 client process: Conn, JoinClock, the workload 
+//	  witness, traps, …       │  (over NATS)  │                 client process: Conn, JoinClock, the workload
 //	──────────────────────────┘               └──────────────
 //
 // Messages are JSON. Nothing is persistent: a message reaches those who are subscribed, once or not at all.
