@@ -34,12 +34,10 @@ type stream[S comparable] struct {
 
 // sweeper is a sweep, whatever the width of its sets.
 type sweeper[S comparable] interface {
-	// call makes an operation pending and gives its slot; false: there is no slot left.
-	call(*history.Operation) (int32, bool)
+	// call makes an operation pending; false: there is no slot left.
+	call(*history.Operation) bool
 	// returnsBefore lets everything take effect that must have before t. False: it can't go on; outcome says why.
 	returnsBefore(t int64) bool
-	// bound gives a pending operation that had no Return one.
-	bound(slot int32, at int64)
 	// outcome is the decision so far: a pass may still become something else.
 	outcome() decision
 	// wider continues the sweep with more slots; nil: there is no wider representation.
@@ -53,37 +51,23 @@ func newStream[S comparable](ctx context.Context, spec Spec[S], b budget) *strea
 // feed adds one operation. Whoever feeds it knows its answer: an operation that is still open holds back all that were called
 // after it. False: the decision is made and nothing more is needed.
 func (s *stream[S]) feed(op *history.Operation) bool {
-	_, more := s.open(op)
-	return more
-}
-
-// open is feed for an operation whose Return may not be known yet (never); the slot is for bound.
-func (s *stream[S]) open(op *history.Operation) (slot int32, more bool) {
 	if op.Call < s.fedUntil {
 		panic(fmt.Sprintf("models: an operation called at %d was fed after one called at %d", op.Call, s.fedUntil))
 	}
 	s.fedUntil = op.Call
 	if !s.advance(op.Call) {
-		return 0, false
+		return false
 	}
 	for {
-		if slot, ok := s.sweep.call(op); ok {
-			return slot, true
+		if s.sweep.call(op) {
+			return true
 		}
 		wide := s.sweep.wider()
 		if wide == nil {
 			s.decide(undecided("more than %d operations are pending at once, most of them unknown: give the subject a bound on abandoned requests", maxPending))
-			return 0, false
+			return false
 		}
 		s.sweep = wide
-	}
-}
-
-// bound says when an operation that was opened without a Return returns at the latest: not before anything that the stream
-// has advanced to.
-func (s *stream[S]) bound(slot int32, at int64) {
-	if !s.decided {
-		s.sweep.bound(slot, at)
 	}
 }
 

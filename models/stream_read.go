@@ -48,6 +48,41 @@ const batchLength = 512
 func checkRecord[S comparable](ctx context.Context, r *history.Reader, in *Input, o object[S], derive func() derivation) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.Limit.time())
 	defer cancel()
+	shards, err := pass(ctx, r, in, o, derive, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	if failed := brokenKeys(shards); len(failed) > 0 && !o.spurious && o.spec.Relax != nil {
+		// Those that fail may fail with their refusals relaxed too, at another place: that is worse, and what is told.
+		excused, err := pass(ctx, r, in, o, derive, failed)
+		if err != nil {
+			return Report{}, err
+		}
+		for _, s := range excused {
+			for key, w := range s.objects {
+				if w.decision.verdict == Violation {
+					shards[int(key)%len(shards)].objects[key].decision = w.decision
+				}
+			}
+		}
+	}
+	return conclude(ctx, r, in, o, shards)
+}
+
+func brokenKeys[S comparable](shards []*shard[S]) map[uint32]bool {
+	keys := map[uint32]bool{}
+	for _, s := range shards {
+		for key, w := range s.objects {
+			if w.decision.verdict == Violation {
+				keys[key] = true
+			}
+		}
+	}
+	return keys
+}
+
+// pass decides all objects once, strict, or those of only with their refusals relaxed, in parallel.
+func pass[S comparable](ctx context.Context, r *history.Reader, in *Input, o object[S], derive func() derivation, only map[uint32]bool) ([]*shard[S], error) {
 	parallel := in.Limit.parallel()
 	shards := make([]*shard[S], parallel)
 	var working sync.WaitGroup
@@ -55,7 +90,7 @@ func checkRecord[S comparable](ctx context.Context, r *history.Reader, in *Input
 	for i := range shards {
 		s := &shard[S]{
 			ctx: ctx, object: o, derive: derive, memory: in.Limit.memory() / int64(2*parallel),
-			in: make(chan *[]history.Operation, 4), spent: &spent, objects: map[uint32]*watched[S]{},
+			relaxed: only != nil, in: make(chan *[]history.Operation, 4), spent: &spent, objects: map[uint32]*watched[S]{},
 		}
 		shards[i] = s
 		working.Go(s.run)
@@ -69,7 +104,11 @@ func checkRecord[S comparable](ctx context.Context, r *history.Reader, in *Input
 	}
 	read := 0
 	err := prepareEach(r, in, func(op *history.Operation) bool {
-		i := int(partitionOf(o.spec, op)) % parallel
+		key := partitionOf(o.spec, op)
+		if only != nil && !only[key] {
+			return true
+		}
+		i := int(key) % parallel
 		if batches[i] == nil {
 			batches[i] = spent.Get().(*[]history.Operation)
 			*batches[i] = (*batches[i])[:0]
@@ -88,10 +127,7 @@ func checkRecord[S comparable](ctx context.Context, r *history.Reader, in *Input
 		close(shards[i].in)
 	}
 	working.Wait()
-	if err != nil {
-		return Report{}, err
-	}
-	return conclude(ctx, r, in, o, shards)
+	return shards, err
 }
 
 func partitionOf[S comparable](spec Spec[S], op *history.Operation) uint32 {
@@ -109,12 +145,17 @@ func prepareEach(r *history.Reader, in *Input, yield func(*history.Operation) bo
 		most = max(most, w.ClockError)
 	}
 	var late queue[history.Operation]
+	var turn history.Operation // whose turn it is
 	for op, err := range r.All() {
 		if err != nil {
 			return err
 		}
-		if in.Names = r.Names(); op.Outcome == history.Unknown {
-			op.Return = bounds.of(&op)
+		if int(op.Worker) >= len(in.Names.Workers) {
+			in.Names = r.Names()
+		}
+		if op.Outcome == history.Unknown {
+			unknown := op
+			op.Return = bounds.of(&unknown)
 			op.Flags |= history.Optional
 		}
 		e := in.Names.Workers[op.Worker].ClockError
@@ -122,13 +163,13 @@ func prepareEach(r *history.Reader, in *Input, yield func(*history.Operation) bo
 		op.Call, op.Return = plus(op.Call, -e), plus(op.Return, e)
 		late.push(op.Call, op)
 		for late.before(plus(read, -most)) {
-			if _, op := late.pop(); !yield(&op) {
+			if _, turn = late.pop(); !yield(&turn) {
 				return nil
 			}
 		}
 	}
 	for late.before(never) {
-		if _, op := late.pop(); !yield(&op) {
+		if _, turn = late.pop(); !yield(&turn) {
 			return nil
 		}
 	}
@@ -141,6 +182,7 @@ type shard[S comparable] struct {
 	object  object[S]
 	derive  func() derivation
 	memory  int64
+	relaxed bool
 	in      chan *[]history.Operation
 	spent   *sync.Pool
 	objects map[uint32]*watched[S]
@@ -161,7 +203,7 @@ func (s *shard[S]) run() {
 			key := partitionOf(s.object.spec, op)
 			w := s.objects[key]
 			if w == nil {
-				w = newWatched(s.ctx, s.object, s.derive(), budget{s.memory})
+				w = newWatched(s.ctx, s.object, s.derive(), budget{s.memory}, !s.relaxed, s.relaxed)
 				s.objects[key] = w
 			}
 			w.add(op)
@@ -173,7 +215,7 @@ func (s *shard[S]) run() {
 	}
 }
 
-// watched is an object that is decided while its operations come, strict and with its refusals relaxed (see rule).
+// watched is an object that is decided while its operations come: strict, or with its refusals relaxed, or both (see rule).
 type watched[S comparable] struct {
 	object          object[S]
 	derivation      derivation
@@ -184,12 +226,12 @@ type watched[S comparable] struct {
 	decision        decision
 }
 
-func newWatched[S comparable](ctx context.Context, o object[S], d derivation, b budget) *watched[S] {
+func newWatched[S comparable](ctx context.Context, o object[S], d derivation, b budget, strict, relaxed bool) *watched[S] {
 	w := &watched[S]{object: o, derivation: d}
-	if !o.spurious {
+	if strict && !o.spurious {
 		w.strict = newStream(ctx, o.spec, b)
 	}
-	if o.spurious || o.spec.Relax != nil {
+	if o.spurious || relaxed && o.spec.Relax != nil {
 		w.relaxed = newStream(ctx, o.spec, b)
 	}
 	w.to = func(op *history.Operation) {
@@ -313,7 +355,7 @@ func conclude[S comparable](ctx context.Context, r *history.Reader, in *Input, o
 	if err != nil {
 		return report, err
 	}
-	again.Names = in.Names
+	again.Names = r.Names() // with all keys, now that all have been read
 	found := linearize(context.WithoutCancel(ctx), &again, o)
 	report.Verdict, report.Findings = max(report.Verdict, found.Verdict), found.Findings
 	report.More = len(failed) - len(until) + found.More

@@ -99,16 +99,16 @@ func (w *sweep[S, M]) stop(d decision) bool {
 }
 
 // call makes op pending.
-func (w *sweep[S, M]) call(op *history.Operation) (int32, bool) {
+func (w *sweep[S, M]) call(op *history.Operation) bool {
 	read := w.spec.ReadOnly != nil && w.spec.ReadOnly(op)
 	optional := op.Flags&history.Optional != 0
 	if read && optional {
 		// It changes nothing and may be left out: whatever linearizes with it does without it.
-		return noSlot, true
+		return true
 	}
 	i, ok := w.take()
 	if !ok {
-		return noSlot, false
+		return false
 	}
 	w.clock = op.Call
 	s := &w.slots[i]
@@ -130,28 +130,11 @@ func (w *sweep[S, M]) call(op *history.Operation) (int32, bool) {
 	if read {
 		w.readNow(g, i)
 	}
-	return i, true
+	return true
 }
 
-// noSlot stands for an operation that needs none.
+// noSlot is none.
 const noSlot = -1
-
-// bound gives an operation that was pending without a Return one.
-func (w *sweep[S, M]) bound(i int32, at int64) {
-	if i == noSlot {
-		return
-	}
-	s := &w.slots[i]
-	g := &w.groups[s.group]
-	if len(g.members) != 1 || g.class != 0 {
-		panic("models: only an operation that is unlike any other can be opened without a Return")
-	}
-	if g.open != nil {
-		g.open[0].ret = at
-	}
-	s.op.Return = at
-	w.due.push(at, deadline{slot: i, group: s.group, call: s.op.Call})
-}
 
 // take finds a free slot.
 func (w *sweep[S, M]) take() (int32, bool) {

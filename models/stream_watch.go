@@ -45,7 +45,7 @@ func watch[S comparable](ctx context.Context, w *Watch, o object[S], memory int6
 	w.add = func(op *history.Operation) {
 		key := partitionOf(o.spec, op)
 		if objects[key] == nil {
-			objects[key] = newWatched(ctx, o, derive(), budget{memory})
+			objects[key] = newWatched(ctx, o, derive(), budget{memory}, true, false)
 		}
 		objects[key].add(op)
 	}
