@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -142,7 +143,21 @@ func readSegment(f *os.File, h *segmentHeader, ops []Operation) ([]Operation, er
 	if _, err := f.ReadAt(operationBytes(ops), int64(h.size)); err != nil {
 		return nil, fmt.Errorf("history: reading %s: %w", f.Name(), err)
 	}
-	return ops, nil
+	return ops[:used(ops)], nil
+}
+
+// blank is a block of slots that nobody has touched.
+var blank [1024 * operationSize]byte
+
+// used is how many slots there are but for untouched blocks at the end. Most of a killed process's last segment is, and to
+// look at each slot of it costs more than all the rest of converting it.
+func used(ops []Operation) int {
+	const block = len(blank) / int(operationSize)
+	n := len(ops)
+	for n >= block && bytes.Equal(operationBytes(ops[n-block:n]), blank[:]) {
+		n -= block
+	}
+	return n
 }
 
 // operationBytes shows operations as they are in a file.
