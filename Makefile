@@ -35,7 +35,7 @@ build: ## bin/bench and bin/chaos
 demo: setup build ## see a lock fail under a pause, and its fenced version hold
 	bin/bench demo
 
-test: setup build race scenarios ## all tests: Go's with the race detector, then every scenario and its control without
+test: setup build race kill9 scenarios ## all tests: Go's with the race detector, then killed runners, every scenario and its control without
 
 race: setup ## Go's tests with the race detector (RACE=./history/... for some)
 	CGO_ENABLED=1 $(GO) test -race -timeout 40m $(RACE)
@@ -44,7 +44,7 @@ scenarios: setup build ## every scenario and its control, from the built binary,
 	bin/bench verify --controls --out results/verify-$(STAMP)
 
 kill9: setup build ## kill runners with SIGKILL at random moments and look for what they leave
-	CGO_ENABLED=1 $(GO) test -race -count=1 -v -run 'Kill' ./process ./topology ./harness ./cli
+	CGO_ENABLED=0 $(GO) test -count=1 -v -run 'Kill' ./process ./topology ./harness
 
 ten: setup build ## each scenario ten times, as expected ten of ten (TAGS=lock)
 	bin/bench verify --repeat 10 --tags $(TAGS) --out results/ten-$(STAMP)
