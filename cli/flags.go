@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,18 +140,18 @@ func (l *limitFlags) limit() (models.Limit, error) {
 func parseBytes(s string) (int64, error) {
 	units := []struct {
 		suffix string
-		size   int64
+		size   float64
 	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 	for _, unit := range units {
 		number, found := strings.CutSuffix(s, unit.suffix)
 		if !found {
 			continue
 		}
-		var n float64
-		if _, err := fmt.Sscanf(number, "%g", &n); err != nil || n <= 0 {
-			break
+		n, err := strconv.ParseFloat(number, 64)
+		if bytes := n * unit.size; err == nil && bytes >= 1 && bytes < math.MaxInt64 {
+			return int64(bytes), nil
 		}
-		return int64(n * float64(unit.size)), nil
+		break
 	}
 	return 0, fmt.Errorf("%q is no size: write 512MiB or 1GiB", s)
 }

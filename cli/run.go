@@ -90,6 +90,9 @@ func (s *session) options(scenario *scenarios.Scenario) (harness.Options, error)
 	if err != nil {
 		return harness.Options{}, err
 	}
+	if s.remote < 0 {
+		return harness.Options{}, fmt.Errorf("--remote: must be at least 1, is %d", s.remote)
+	}
 	if s.remote > 0 && s.listen == "" {
 		return harness.Options{}, fmt.Errorf("--remote %d needs --listen HOST:PORT, an address at which the agents can join", s.remote)
 	}

@@ -192,6 +192,9 @@ func (e *evidence) troubles() []string {
 	if !e.record.Complete {
 		list = append(list, "the run was cut short")
 	}
+	if e.record.Complete && !e.worked() {
+		list = append(list, "nothing happened: no client made a call while there was load")
+	}
 	for _, ev := range e.history.Events {
 		if ev.Kind == history.EventWorkerDied && ev.Detail != "" {
 			list = append(list, fmt.Sprintf("worker %s died: %s; its log says why", ev.Target, ev.Detail))
@@ -206,6 +209,17 @@ func (e *evidence) troubles() []string {
 		}
 	}
 	return list
+}
+
+// worked says whether any client made a call under load. The final reads are not load.
+func (e *evidence) worked() bool {
+	ended := e.record.End
+	for _, ev := range e.history.Events {
+		if ev.Kind == history.EventLoadEnded {
+			ended = ev.At
+		}
+	}
+	return slices.ContainsFunc(e.history.Operations, func(op history.Operation) bool { return op.Call < ended })
 }
 
 // expectationOf is what the scenario is there to show. A control is there to show that none of the named checks finds

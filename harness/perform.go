@@ -49,6 +49,7 @@ func (c *coordinator) perform(ctx context.Context) error {
 		Now: c.clock.Now, Emit: c.tell, LoadStart: c.start, LoadEnd: end, Rand: c.rand, Log: c.log,
 	})
 	c.awaitEnd(ctx, end)
+	deadErr := c.deadNodes(working)
 	if ctx.Err() != nil {
 		_ = c.hub.Conn().Publish(subjectStop, struct{}{}) // a worker that misses it stops at its own end of load
 	}
@@ -62,7 +63,7 @@ func (c *coordinator) perform(ctx context.Context) error {
 	c.record.End = c.clock.Now()
 	c.phase("collecting")
 	finishErr := c.finish(working)
-	if err := errors.Join(faultsErr, drainErr, finishErr); err != nil {
+	if err := errors.Join(faultsErr, deadErr, drainErr, finishErr); err != nil {
 		c.complain(err)
 	}
 	return c.collect(ctx)

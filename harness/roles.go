@@ -2,6 +2,7 @@ package harness
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -91,13 +92,16 @@ func Heal() (healed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// One that can't be healed must not keep the others from it.
+	var errs []error
 	for _, journal := range orphans {
 		if err := process.Replay(journal, undo()); err != nil {
-			return healed, fmt.Errorf("healing what %s says: %w", journal, err)
+			errs = append(errs, fmt.Errorf("healing what %s says: %w", journal, err))
+			continue
 		}
 		healed = append(healed, journal)
 	}
-	return healed, nil
+	return healed, errors.Join(errs...)
 }
 
 // version is set by the build: -ldflags "-X fencepost.dev/harness.version=…".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -104,6 +105,29 @@ func (c *coordinator) watchStores(ctx context.Context) (wait func()) {
 		})
 	}
 	return watching.Wait
+}
+
+// deadNodes is an error for each store's node that has ended, and that no fault of the schedule ended.
+func (c *coordinator) deadNodes(ctx context.Context) error {
+	c.mu.Lock()
+	inForce := slices.Collect(maps.Values(c.inForce))
+	c.mu.Unlock()
+	var errs []error
+	for _, name := range sortedNames(c.stores) {
+		targets, err := c.stores[name].Resolve(ctx, "")
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, target := range targets {
+			mortal, ok := target.(faults.Mortal)
+			onPurpose := slices.ContainsFunc(inForce, func(fault string) bool { return strings.HasSuffix(fault, " "+target.Name()) })
+			if ok && !mortal.Alive() && !onPurpose {
+				errs = append(errs, fmt.Errorf("%s ended during the run, and no fault of ours ended it; its log in %s says why", target.Name(), logsDir))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // directory resolves fault targets: worker, worker/w1, and each store by its name.
