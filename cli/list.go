@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fencepost.dev/harness"
+	"fencepost.dev/reports"
 	"fencepost.dev/scenarios"
 )
 
@@ -73,9 +74,9 @@ func showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%s\n%s\n\n", s.Name, s.Summary)
+			fmt.Fprintf(out, "%s\n%s\n\n", reports.Plain(s.Name), reports.Plain(s.Summary))
 			if s.Explains != "" {
-				fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(s.Explains))
+				fmt.Fprintf(out, "%s\n\n", reports.Plain(strings.TrimSpace(s.Explains)))
 			}
 			fmt.Fprintf(out, "Expects %s.\n", expectation(s.Expect))
 			if s.Pair != "" {
@@ -84,7 +85,7 @@ func showCommand() *cobra.Command {
 			if s.Control != nil {
 				fmt.Fprintf(out, "Control:  bench run %s --control    the same without the cause\n", args[0])
 			}
-			fmt.Fprintf(out, "Run it:   bench run %s\n\nWith all defaults filled in:\n\n%s", args[0], withoutProse(string(text)))
+			fmt.Fprintf(out, "Run it:   bench run %s\n\nWith all defaults filled in:\n\n%s", args[0], reports.Plain(withoutProse(string(text))))
 			return nil
 		},
 	}

@@ -172,14 +172,7 @@ func routable(e endpoint.Endpoint) bool {
 	return true
 }
 
-func sortedNames[V any](m map[string]V) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {

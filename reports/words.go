@@ -34,6 +34,9 @@ func clean(text string, most int) string {
 	return b.String()
 }
 
+// Plain makes a text of many lines from outside fit for a terminal: what doesn't print is spelled out.
+func Plain(text string) string { return cleanLines(text) }
+
 // cleanLines does the same to a text of many lines, and keeps them.
 func cleanLines(text string) string {
 	lines := strings.Split(text, "\n")
