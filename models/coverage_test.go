@@ -191,3 +191,26 @@ func TestTemper(t *testing.T) {
 		})
 	}
 }
+
+// A pass that rests on expiries is none if a real-time clock moved; one that does not rest on them stays.
+func TestTemperOfPasses(t *testing.T) {
+	const grant = "w1/c0 acquire k 0..1 ok A\n w2/c0 acquire k 0..1 refused B\n"
+	for _, c := range []struct {
+		name, check, story string
+		want               Verdict
+	}{
+		{"a clock that moved", "linearizable", "! clock w1 100..110 delay=2.1", Inconclusive},
+		{"a clock that went back", "mutual-exclusion", "! clock w1 100..110 delay=-50", Inconclusive},
+		{"a clock that drifted as allowed", "linearizable", "! clock w1 100..110 delay=2", Pass},
+		{"a clock that moved, and tokens", "token-order", "! clock w1 100..110 delay=50", Pass},
+		{"a stall", "linearizable", "! stall w1 100..900", Pass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := prepared(t, grant+c.story, PrepareOptions{})
+			after := Temper(in, Expectation{Pass: true}, []Report{{Check: c.check, Verdict: Pass, Decided: 1}})
+			if after[0].Verdict != c.want || (c.want == Inconclusive) != (after[0].Reason != "") {
+				t.Errorf("%s, %q, want %s", after[0].Verdict, after[0].Reason, c.want)
+			}
+		})
+	}
+}

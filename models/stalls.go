@@ -13,24 +13,26 @@ import (
 // Any other EventStall is a process that was not scheduled for so long.
 const clockMoved = "clock"
 
-// Temper makes those violations inconclusive that the machine or the record, and not the subject, may have caused (design,
-// sections 5 and 6). It
-// gives new reports; those it was given stay as they are.
+// Temper makes those verdicts inconclusive that the machine or the record, and not the subject, may have caused. It gives new
+// reports; those it was given stay as they are.
 //
 // A client that was not scheduled for a quarter of a time-to-live breaks what assumes that it acts promptly: a Prompt check
 // on an unfenced resource. Only where the scenario expects it to pass; where it must or may fail, the stall is one more way
 // to the same thing. A real-time clock that moved by more than drift and granularity allow for breaks whatever rests on an
-// expiry.
+// expiry: a pass of it too, since a store whose clock went back expired late, and what it then refused was rightly refused.
 func Temper(in *Input, e Expectation, reports []Report) []Report {
 	tempered := slices.Clone(reports)
 	stall, ttl := longestStall(in), smallestTTL(in)
 	moved := clockMovement(in, ttl)
 	for i := range tempered {
 		r := &tempered[i]
+		check, _ := Find(r.Check)
+		if r.Verdict == Pass && check.expires && moved > 0 {
+			r.Verdict, r.Reason = Inconclusive, movedReason(moved)
+		}
 		if r.Verdict != Violation {
 			continue
 		}
-		check, _ := Find(r.Check)
 		prompt := check.Prompt && !in.Fenced && !e.names(r.Check)
 		// A release that is missing makes the next grant look like a second holder; an attempt that is, a version skipped.
 		switch {
@@ -39,8 +41,7 @@ func Temper(in *Input, e Expectation, reports []Report) []Report {
 		case in.ResourceGap != "" && !check.expires:
 			r.Verdict, r.Reason = Inconclusive, in.ResourceGap+", so what looks wrong may rest on what is missing"
 		case moved > 0 && (check.expires || prompt):
-			r.Verdict = Inconclusive
-			r.Reason = fmt.Sprintf("a real-time clock moved by %s during the run, and expiries went by it", moved.Round(time.Microsecond))
+			r.Verdict, r.Reason = Inconclusive, movedReason(moved)
 		case ttl > 0 && stall > ttl/4 && prompt:
 			r.Verdict = Inconclusive
 			r.Reason = fmt.Sprintf("a process was not scheduled for %s, more than a quarter of the shortest time-to-live (%s): what clients did late may be the machine's fault",
@@ -48,6 +49,10 @@ func Temper(in *Input, e Expectation, reports []Report) []Report {
 		}
 	}
 	return tempered
+}
+
+func movedReason(by time.Duration) string {
+	return fmt.Sprintf("a real-time clock moved by %s during the run, and expiries went by it", by.Round(time.Microsecond))
 }
 
 // names reports whether a violation of the check is among what is expected or allowed.
