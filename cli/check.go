@@ -16,7 +16,8 @@ func checkCommand() *cobra.Command {
 		Use:   "check DIR",
 		Short: "Decide again from a recorded history, without any server",
 		Long: `Reads what a run recorded in its results directory and decides again. Nothing in the directory is changed, but that what a
-dead worker left is read as it is. A history that is truncated or damaged is inconclusive: exit status 3.`,
+dead worker left is read as it is. A record that is truncated, damaged, edited, or mixed with
+another run's is inconclusive, and the file is named: exit status 3. Copy results directories whole.`,
 		Example: `  bench check results/lock-pause-20260131-120000
   bench check DIR --engine porcupine`,
 		Args: oneArgument("a results directory"),
@@ -50,9 +51,10 @@ dead worker left is read as it is. A history that is truncated or damaged is inc
 
 func reportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "report DIR",
-		Short:   "Render a run's reports again",
-		Long:    `Writes report.html, report.md and junit.xml anew from verdict.json and the recorded history. The verdict stays as it is: bench check decides again.`,
+		Use:   "report DIR",
+		Short: "Render a run's reports again",
+		Long: `Writes report.html, report.md and junit.xml anew from verdict.json and the recorded history. The verdict stays as it is: bench check decides again.
+A verdict.json of another run, or a record that bench check would refuse, is refused: exit status 3.`,
 		Example: "  bench report results/lock-pause-20260131-120000",
 		Args:    oneArgument("a results directory"),
 		RunE: func(c *cobra.Command, args []string) error {

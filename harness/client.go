@@ -175,7 +175,7 @@ func (c *client) record() (closer func() error, err error) {
 			return nil, err
 		}
 	}
-	c.recorder, err = history.NewRecorder(dir, c.base(), history.RecorderOptions{Process: c.incarnation(), Number: c.Process})
+	c.recorder, err = history.NewRecorder(dir, c.base(), history.RecorderOptions{Run: c.Run, Process: c.incarnation(), Number: c.Process})
 	if err != nil {
 		if c.HistoryDir == "" {
 			err = errors.Join(err, os.RemoveAll(dir))

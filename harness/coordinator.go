@@ -132,7 +132,7 @@ func (c *coordinator) protect(context.Context) error {
 
 // connect starts the plane and what is served on it, and the logs that events and the witness write.
 func (c *coordinator) connect(ctx context.Context) (err error) {
-	if c.events, err = history.NewEventLog(filepath.Join(c.Out, faultsFile)); err != nil {
+	if c.events, err = history.NewEventLog(filepath.Join(c.Out, faultsFile), c.id); err != nil {
 		return err
 	}
 	c.later(c.events.Close)
@@ -171,7 +171,7 @@ func (c *coordinator) connect(ctx context.Context) (err error) {
 
 // guardResource starts the witness, whose log goes beside the history.
 func (c *coordinator) guardResource() (err error) {
-	if c.resource, err = history.NewRecorder(c.Out, history.ResourceBase, history.RecorderOptions{}); err != nil {
+	if c.resource, err = history.NewRecorder(c.Out, history.ResourceBase, history.RecorderOptions{Run: c.id}); err != nil {
 		return fmt.Errorf("recording the protected resource: %w", err)
 	}
 	c.register = witness.NewRegisters(c.fenced(), c.clock.Now, func(key string, op history.Operation) {
@@ -223,7 +223,8 @@ func (c *coordinator) tell(e history.Event) (_ history.Event, err error) {
 
 // emit is tell for events without which the record proves less, but nothing wrong.
 func (c *coordinator) emit(e history.Event) {
-	if _, err := c.tell(e); err != nil {
+	// What comes after the record was closed is not of the run.
+	if _, err := c.tell(e); err != nil && !errors.Is(err, history.ErrClosed) {
 		c.complain(err)
 	}
 }

@@ -57,7 +57,10 @@ func (e *evidence) told(ctx context.Context) (*reports.Material, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return e.decide(ctx, models.Limit{})
 	} else if err != nil {
-		return nil, err
+		return nil, unproven{err}
+	}
+	if run := e.record.Result.Run; result.Run != run {
+		return nil, refuse(filepath.Join(e.dir, reports.VerdictFile), errChanged, "it is of the run %q, and %s of the run %q", result.Run, runFile, run)
 	}
 	in, err := e.input(models.Limit{})
 	if err != nil {
@@ -80,18 +83,24 @@ type evidence struct {
 // caller's.
 func readEvidence(dir string) (*evidence, error) {
 	e := &evidence{dir: dir}
-	text, err := os.ReadFile(filepath.Join(dir, scenarioFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is no results directory: it has no %s", dir, scenarioFile)
-	case err != nil:
-		return nil, err
-	}
-	if e.scenario, err = scenarios.Parse(filepath.Join(dir, scenarioFile), text, Vocabulary()); err != nil {
+	path := filepath.Join(dir, scenarioFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, none := os.Stat(filepath.Join(dir, runFile)); errors.Is(none, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s is no results directory: it has no %s", dir, scenarioFile)
+		}
+		return nil, refuse(path, history.ErrMissing, "it says what the run is judged by")
+	} else if err != nil {
 		return nil, err
 	}
 	if e.record, err = readRunRecord(dir); err != nil {
-		return nil, unproven{fmt.Errorf("the run's record can't be read: %w", err)}
+		return nil, err
+	}
+	if err := e.record.unchanged(dir); err != nil {
+		return nil, err
+	}
+	if e.scenario, err = scenarios.Parse(path, text, Vocabulary()); err != nil {
+		return nil, unproven{fmt.Errorf("the run's scenario is not one that this version knows; check it with the one that ran it, %s: %w", e.record.Result.Environment.Version, err)}
 	}
 	if e.history, err = history.Load(dir); err != nil {
 		return nil, unproven{err}
@@ -122,12 +131,16 @@ func (e *evidence) whole() error {
 			return fmt.Errorf("%s: the history of %s, the process numbered %d, is %w: copy the results directory whole", e.dir, ev.Target, ev.Process, history.ErrMissing)
 		}
 	}
+	if run := e.record.Result.Run; e.history.Run != run {
+		return fmt.Errorf("%s: the history is of the run %q, and %s of the run %q: %s", e.dir, e.history.Run, runFile, run, wholeCopy)
+	}
 	for _, s := range e.record.Sources {
 		if got, there := rows[s.Base]; !there || got != int64(s.Rows) {
 			return fmt.Errorf("%s: the record %s has %d operations and had %d: part of it is %w: copy the results directory whole", e.dir, s.Base, got, s.Rows, history.ErrMissing)
 		}
 	}
-	if e.record.Complete && !begun {
+	// It is made, empty, before run.json is.
+	if _, err := os.Stat(filepath.Join(e.dir, faultsFile)); err != nil || e.record.Complete && !begun {
 		return fmt.Errorf("%s: %s or what it held is %w: copy the results directory whole", e.dir, faultsFile, history.ErrMissing)
 	}
 	return nil

@@ -174,6 +174,10 @@ func (c *coordinator) collect(ctx context.Context) error {
 	if err := c.writeLatencies(); err != nil {
 		c.complain(err)
 	}
+	// A stall may still be noticed, and what run.json vouches for must not grow.
+	if err := c.events.Close(); err != nil {
+		c.complain(err)
+	}
 	c.mu.Lock()
 	c.record.Trouble = c.trouble
 	c.mu.Unlock()

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,28 +65,35 @@ type runRecord struct {
 	// Trouble is what kept the run from going as planned: one sentence each.
 	Trouble  []string `json:"trouble,omitempty"`
 	Complete bool     `json:"complete"` // everything was collected in order
+	// Finished: the runner died, and its guard, or bench heal, brought the history to its final form.
+	Finished bool `json:"finished,omitempty"`
+	// Files are those that the verdict rests on. Before the load that is the scenario alone.
+	Files []fileSum `json:"files"`
+	Seal  string    `json:"sha256"` // of run.json with zeros in this place; it comes last
 }
 
+// collected says whether the record was written when the history was in its final form, and not only before load began.
+func (r *runRecord) collected() bool { return r.End != 0 || r.Finished }
+
+// write vouches for what there is by now, and writes the record.
 func (r *runRecord) write(dir string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+	names := []string{scenarioFile}
+	var err error
+	if r.collected() {
+		if names, err = evidenceFiles(dir); err != nil {
+			return err
+		}
+	}
+	if r.Files, err = sumFiles(dir, names); err != nil {
+		return fmt.Errorf("writing %s: %w", runFile, err)
+	}
+	text, err := r.sealed()
 	if err != nil {
 		return err
 	}
 	temporary := filepath.Join(dir, "."+runFile)
-	if err := os.WriteFile(temporary, append(text, '\n'), 0o666); err != nil {
+	if err := os.WriteFile(temporary, text, 0o666); err != nil {
 		return fmt.Errorf("writing %s: %w", runFile, err)
 	}
 	return os.Rename(temporary, filepath.Join(dir, runFile))
-}
-
-func readRunRecord(dir string) (*runRecord, error) {
-	text, err := os.ReadFile(filepath.Join(dir, runFile))
-	if err != nil {
-		return nil, err
-	}
-	var r runRecord
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, runFile), err)
-	}
-	return &r, nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fencepost.dev/faults"
-	"fencepost.dev/history"
 	"fencepost.dev/process"
 	"fencepost.dev/topology"
 )
@@ -59,7 +58,7 @@ func undo() process.Undo {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return err
 		}
-		return history.Finish(r.Dir)
+		return finishKilled(r.Dir)
 	}, removeEntry: func(raw json.RawMessage) error {
 		var r removeRecord
 		if err := json.Unmarshal(raw, &r); err != nil {

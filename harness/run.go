@@ -55,9 +55,12 @@ func Run(ctx context.Context, o Options) (*reports.Material, error) {
 	if err := MakeResults(o.Out); err != nil {
 		return nil, err
 	}
+	if err := roomFor(o); err != nil {
+		return nil, err
+	}
 	c, err := newCoordinator(o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, emptyOut(o.Out))
 	}
 	err = c.run(ctx)
 	closing := c.close()
@@ -65,7 +68,7 @@ func Run(ctx context.Context, o Options) (*reports.Material, error) {
 	case errors.Is(err, ErrUnproven):
 		return nil, err
 	case err != nil:
-		return nil, errors.Join(err, closing, c.emptyOut())
+		return nil, errors.Join(err, closing, emptyOut(o.Out))
 	case closing != nil: // it withholds a pass, and hides no violation
 		c.complain(closing)
 		c.record.Trouble = c.trouble
@@ -86,10 +89,10 @@ func Run(ctx context.Context, o Options) (*reports.Material, error) {
 }
 
 // emptyOut takes back what a run that never began has put into its results directory, which was empty.
-func (c *coordinator) emptyOut() error {
-	entries, err := os.ReadDir(c.Out)
+func emptyOut(dir string) error {
+	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(c.Out, e.Name())))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 	return err
 }
@@ -131,7 +134,7 @@ func newCoordinator(o Options) (*coordinator, error) {
 	}
 	c.resolved = string(text)
 	if err := os.WriteFile(filepath.Join(o.Out, scenarioFile), text, 0o666); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", scenarioFile, reason(err))
+		return nil, fmt.Errorf("the results directory %s can't be written to: %w; choose another with --out", o.Out, reason(err))
 	}
 	c.logFile, c.log = log, slog.New(slog.NewJSONHandler(log, nil))
 	return c, nil

@@ -47,7 +47,7 @@ func (c *converter) convertLive(dir, base, path string) error {
 	if err != nil {
 		return err
 	}
-	return c.write(dir, path, ops, names, partMetadata{Base: base, Part: h.part, Number: names.base.Number, Streamed: names.base.Streamed})
+	return c.write(dir, path, ops, names, partMetadata{Run: names.base.Run, Base: base, Part: h.part, Number: names.base.Number, Streamed: names.base.Streamed})
 }
 
 // write makes a part of ops and removes the segment at path.

@@ -21,6 +21,12 @@ var (
 	ErrOutOfOrder = errors.New("out of order")
 )
 
+// ofAnotherRun tells of a file that was mixed in.
+func ofAnotherRun(what, run, others string) error {
+	return fmt.Errorf("history: %s is %w: it is of the run %q, and what is beside it of the run %q; copy the results directory whole",
+		what, ErrCorrupt, run, others)
+}
+
 // damaged tells what is wrong with a file, and what to do.
 func damaged(path string, kind error, format string, args ...any) error {
 	return fmt.Errorf("history: %s is %w: %s; restore the file from a copy, or run again: nothing is decided from a part of a history",

@@ -218,7 +218,7 @@ func (b *baseFiles) convert(e ending) error {
 		unanswered = at
 	}
 	final := uint32(len(b.parts) + len(b.segments))
-	meta := partMetadata{Base: b.base, Number: names.base.Number, Streamed: names.base.Streamed}
+	meta := partMetadata{Run: names.base.Run, Base: b.base, Number: names.base.Number, Streamed: names.base.Streamed}
 	var c converter
 	if final == 0 {
 		// Its process died before the first segment.

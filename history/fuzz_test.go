@@ -95,7 +95,7 @@ func FuzzPart(f *testing.F) {
 
 // FuzzEvents: a line of faults.jsonl is an event or is told of.
 func FuzzEvents(f *testing.F) {
-	f.Add([]byte(`{"id":1,"kind":"fault","at_ns":5,"process":-1,"node":-1}` + "\n"))
+	f.Add([]byte(`{"line":1,"id":1,"kind":"fault","at_ns":5,"process":-1,"node":-1}` + "\n"))
 	f.Add([]byte(`{"id":1,"kind":"fault"`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), eventsFile)

@@ -8,6 +8,7 @@ import (
 
 // History is a recorded run in memory.
 type History struct {
+	Run        string // its id; "" if the files don't say
 	Names      Names
 	Operations []Operation // of clients, by Call
 	Resource   []Operation // the witness's log: by key, and in Sequence order within a key
@@ -44,7 +45,7 @@ func Load(dir string) (*History, error) {
 		}
 		h.Resource = append(h.Resource, op)
 	}
-	h.Names, h.Sources = *r.Names(), r.Sources()
+	h.Run, h.Names, h.Sources = r.Run(), *r.Names(), r.Sources()
 	if err := h.orderResource(dir); err != nil {
 		return nil, err
 	}

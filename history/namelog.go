@@ -37,6 +37,7 @@ const (
 
 type baseRecord struct {
 	Format   int    `json:"format"`
+	Run      string `json:"run,omitempty"`
 	Number   uint16 `json:"number"`
 	Streamed bool   `json:"streamed,omitempty"`
 }

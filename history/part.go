@@ -68,6 +68,7 @@ const metadataKey = "fencepost"
 // partMetadata is what a part says of itself, as JSON.
 type partMetadata struct {
 	Format int    `json:"format"`
+	Run    string `json:"run,omitempty"` // the run's id
 	Base   string `json:"base"`
 	Part   uint32 `json:"part"`
 	Number uint16 `json:"process"`

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ const (
 // at a time.
 type Reader struct {
 	dir      string
+	run      string // whose files these are
 	clients  []*source
 	resource *source
 	names    *interner
@@ -85,6 +87,13 @@ func Open(dir string) (*Reader, error) {
 			}
 		}
 	}
+	for i, s := range r.sources() {
+		if i == 0 {
+			r.run = s.final.Run
+		} else if s.final.Run != r.run {
+			return nil, ofAnotherRun(s.says, s.final.Run, r.run)
+		}
+	}
 	if len(r.clients) == 0 && r.resource == nil {
 		return nil, fmt.Errorf("history: a history in %s is %w: no <worker>.<incarnation>-<part>.parquet or .seg is there; give the results directory of a run", dir, ErrMissing)
 	}
@@ -119,6 +128,9 @@ func (r *Reader) worker(n uint16) {
 func (r *Reader) Names() *Names {
 	return &Names{Keys: r.names.table.keys, Errors: r.names.table.errors, Workers: r.workers}
 }
+
+// Run is the id of the run whose files these are; "" if they don't say.
+func (r *Reader) Run() string { return r.run }
 
 // Sources tell of each recorder's files, the witness's log last.
 func (r *Reader) Sources() []Source {
@@ -167,11 +179,15 @@ func (r *Reader) read(sources ...*source) iter.Seq2[Operation, error] {
 
 // Events are those of faults.jsonl, by ID; none if there is no such file.
 func (r *Reader) Events() ([]Event, error) {
-	events, err := LoadEvents(filepath.Join(r.dir, eventsFile))
+	path := filepath.Join(r.dir, eventsFile)
+	f, err := readEvents(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return events, err
+	if err == nil && f.lines > 0 && f.run != r.run {
+		return nil, ofAnotherRun(path, f.run, r.run)
+	}
+	return f.events, err
 }
 
 // Close ends the use of a Reader.
@@ -181,6 +197,7 @@ func (r *Reader) Close() error { return nil }
 type source struct {
 	*baseFiles
 	final     partMetadata // of the last part; of segments, as far as it is known
+	says      string       // the path of the file that says it
 	processes []processRecord
 	rows      int64
 	first     map[uint32]int64 // the first Call of each part
@@ -201,12 +218,19 @@ func openSource(b *baseFiles) (*source, error) {
 		processes[p.Number] = p.Process
 	}
 	var last uint32
-	for n, path := range b.parts {
+	var run *string // of the first part
+	for _, n := range slices.Sorted(maps.Keys(b.parts)) {
+		path := b.parts[n]
 		p, err := openPart(path)
 		if err != nil {
 			return nil, err
 		}
 		_ = p.file.Close()
+		if run == nil {
+			run = &p.meta.Run
+		} else if p.meta.Run != *run {
+			return nil, ofAnotherRun(path, p.meta.Run, *run)
+		}
 		if p.meta.Base != b.base || p.meta.Part != n {
 			return nil, damaged(path, ErrCorrupt, "it says that it is part %d of %s", p.meta.Part, p.meta.Base)
 		}
@@ -215,19 +239,21 @@ func openSource(b *baseFiles) (*source, error) {
 		for _, r := range p.meta.Processes {
 			note(r)
 		}
-		if n >= last {
-			last, s.final = n, p.meta
-		}
+		last, s.final, s.says = n, p.meta, path
 	}
 	if len(b.segments) > 0 || len(b.parts) == 0 {
 		var err error
-		if s.table, err = readNames(namesPath(b.dir, b.base)); err != nil {
+		s.says = namesPath(b.dir, b.base)
+		if s.table, err = readNames(s.says); err != nil {
 			return nil, err
+		}
+		if run != nil && s.table.base.Run != *run {
+			return nil, ofAnotherRun(s.says, s.table.base.Run, *run)
 		}
 		if s.left, err = surveyLeftovers(b.segments); err != nil {
 			return nil, err
 		}
-		s.final = partMetadata{Base: b.base, Number: s.table.base.Number, Streamed: s.table.base.Streamed, Dropped: s.left.dropped}
+		s.final = partMetadata{Run: s.table.base.Run, Base: b.base, Number: s.table.base.Number, Streamed: s.table.base.Streamed, Dropped: s.left.dropped}
 		if s.final.Dropped > 0 {
 			s.final.Error = "the recorder could not write"
 		}

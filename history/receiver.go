@@ -120,7 +120,7 @@ func (r *Receiver) begin(b *batch) (*received, error) {
 	if err := t.add(b.base, b.names); err != nil {
 		return nil, err
 	}
-	l, err := createNameLog(namesPath(r.dir, b.base), baseRecord{Number: t.base.Number, Streamed: true}, nil)
+	l, err := createNameLog(namesPath(r.dir, b.base), baseRecord{Run: t.base.Run, Number: t.base.Number, Streamed: true}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ const ResourceBase = "resource"
 
 // RecorderOptions say whose operations are recorded, and how.
 type RecorderOptions struct {
+	// Run is the run's id. All files of a results directory must have the same, so that those of another run show.
+	Run string
 	// Process is the incarnation whose clients are recorded, and Number the number that the coordinator gave it: its index in
 	// Names.Workers, which its operations carry as Worker. Both are left zero for the witness's log, whose operations are of
 	// many processes; see SetProcess.
@@ -103,7 +105,7 @@ func newRecorder(dir, base string, o RecorderOptions, allocate func(*os.File, in
 		settle: make(chan struct{}, 1), converting: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
-	if r.names, err = createNameLog(namesPath(dir, base), baseRecord{Number: o.Number}, r.fail); err != nil {
+	if r.names, err = createNameLog(namesPath(dir, base), baseRecord{Run: o.Run, Number: o.Number}, r.fail); err != nil {
 		return nil, err
 	}
 	if base != ResourceBase {

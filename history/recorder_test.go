@@ -397,7 +397,7 @@ func TestReturnOfTheUnanswered(t *testing.T) {
 			copyStill(t, r, dir, killed)
 			must(t, r.Close())
 			if test.died > 0 {
-				log, err := NewEventLog(filepath.Join(killed, eventsFile))
+				log, err := NewEventLog(filepath.Join(killed, eventsFile), "")
 				must(t, err)
 				_, err = log.Append(Event{Kind: EventWorkerDied, At: test.died, Process: 2})
 				must(t, err)
