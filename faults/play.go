@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fencepost.dev/history"
+	"fencepost.dev/internal/sleep"
 	"fencepost.dev/scenarios"
 )
 
@@ -105,24 +106,7 @@ func (s *stage) emit(event history.Event) (history.Event, error) {
 
 // sleepUntil reports whether the instant came before ctx ended.
 func (s *stage) sleepUntil(ctx context.Context, instant int64) bool {
-	return sleep(ctx, time.Duration(instant-s.env.Now()))
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return sleep.For(ctx, time.Duration(instant-s.env.Now()), nil)
 }
 
 // player carries out one line.

@@ -26,9 +26,11 @@ var counters = []Counter{
 	{"failed", "operations on the subject that certainly had no effect", func(c *census) int64 { return c.failed }},
 	{"grants-lost", "grants whose client was told that it no longer holds", (*census).grantsLost},
 	{"reads", "reads that the resource decided", func(c *census) int64 { return c.attempts(history.Read, history.OK, history.Refused) }},
+	{"reads-refused", "reads that the resource's fence refused", func(c *census) int64 { return c.attempts(history.Read, history.Refused) }},
 	{"writes", "writes that the resource decided", func(c *census) int64 { return c.attempts(history.Write, history.OK, history.Refused) }},
 	{"writes-accepted", "writes that the resource accepted", func(c *census) int64 { return c.attempts(history.Write, history.OK) }},
 	{"writes-refused", "writes that the resource's fence refused", func(c *census) int64 { return c.attempts(history.Write, history.Refused) }},
+	{"writes-refused-after-read", "writes that the fence refused when a later grant had only read", (*census).writesRefusedAfterRead},
 	{"writes-after-expiry", "writes that reached the resource when their grant had certainly expired", (*census).writesAfterExpiry},
 	{"faults", "faults that were confirmed to be in force", func(c *census) int64 { return c.faults }},
 	{"trap-missed", "clients that waited at a point for a fault that did not come in time", func(c *census) int64 { return c.events[history.EventTrapMissed] }},
@@ -190,6 +192,30 @@ func (c *census) writesAfterExpiry() int64 {
 				n++
 			}
 		}
+	}
+	return n
+}
+
+// writesRefusedAfterRead counts the refused writes whose token was lower than one that had come with a read, and no lower than
+// any that had come with a write: a fence on writes alone would have let them pass.
+func (c *census) writesRefusedAfterRead() int64 {
+	type highest struct{ read, written int64 }
+	seen := map[uint32]highest{}
+	var n int64
+	for i := range c.in.Resource {
+		op := &c.in.Resource[i]
+		key := seen[op.Key]
+		switch {
+		case op.Outcome == history.OK && op.Kind == history.Read:
+			key.read = max(key.read, op.Token())
+		case op.Outcome == history.OK && op.Kind == history.Write:
+			key.written = max(key.written, op.Token())
+		case op.Outcome == history.Refused && op.Kind == history.Write:
+			if op.Token() != 0 && key.written <= op.Token() && op.Token() < key.read {
+				n++
+			}
+		}
+		seen[op.Key] = key
 	}
 	return n
 }

@@ -56,7 +56,27 @@ func TestCoverage(t *testing.T) {
 			= w1/c0 write k 2 ok A
 			= w2/c0 read k 3 refused B
 			= w2/c0 write k 4 refused B`,
+			map[string]int64{"reads": 2, "reads-refused": 1, "writes": 2, "writes-accepted": 1, "writes-refused": 1}},
+		{"a write that a later grant's read kept out", Contract{}, `
+			= w1/c0 read k 1 ok A token=1
+			= w2/c0 read k 2 ok B token=2
+			= w1/c0 write k 3 refused A token=1`,
+			map[string]int64{"reads": 2, "writes": 1, "writes-refused": 1, "writes-refused-after-read": 1}},
+		{"a write that a later grant's write would have kept out", Contract{}, `
+			= w2/c0 read k 2 ok B token=2
+			= w2/c0 write k 3 ok B token=2
+			= w3/c0 read k 4 ok C token=3
+			= w1/c0 write k 5 refused A token=1`,
 			map[string]int64{"reads": 2, "writes": 2, "writes-accepted": 1, "writes-refused": 1}},
+		{"a write refused for want of a token, or on another key", Contract{}, `
+			= w2/c0 read k 2 ok B token=2
+			= w1/c0 write k 3 refused A
+			= w1/c0 write j 4 refused A token=1`,
+			map[string]int64{"reads": 1, "writes": 2, "writes-refused": 2}},
+		{"a read that was refused raises nothing", Contract{}, `
+			= w2/c0 read k 2 refused B token=2
+			= w1/c0 write k 3 refused A token=1`,
+			map[string]int64{"reads": 1, "reads-refused": 1, "writes": 1, "writes-refused": 1}},
 		{"a write after the expiry", Contract{}, `
 			w1/c0 acquire k 0..1 ok A
 			= w1/c0 write k 103.1 ok A`,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fencepost.dev/history"
+	"fencepost.dev/internal/sleep"
 	"fencepost.dev/subjects"
 	"fencepost.dev/witness"
 )
@@ -59,7 +60,7 @@ var criticalSection = Kind{
 	Name:       "critical-section",
 	Primitives: []string{"lock", "lease"},
 	Summary:    "acquire a lock, read what it protects, hold it for a while, write, release",
-	Points:     []string{"holding", "before-extend", "before-write", RequestInFlight},
+	Points:     []string{"before-read", "holding", "before-extend", "before-write", RequestInFlight},
 	Parameters: func() any {
 		return &CriticalSection{Client: Trusting, Keys: 4, TTL: 10 * time.Second, Hold: 20 * time.Millisecond, Retry: 10 * time.Millisecond}
 	},
@@ -111,6 +112,7 @@ func (s *section) Turn(ctx context.Context, c *Client) {
 
 // work reads the register, holds the lock and writes. It stops where the hold is known to be lost.
 func (s *section) work(ctx context.Context, c *Client, h *hold) {
+	s.env.Point(ctx, c, "before-read")
 	if !s.attempt(ctx, c, h, history.Read) {
 		return
 	}
@@ -130,7 +132,7 @@ func (s *section) acquire(ctx context.Context, c *Client, key string) (*hold, bo
 		if answer.Outcome == history.OK {
 			return h, true
 		}
-		if answer.Outcome != history.Refused || time.Until(deadline) < s.Retry || !sleep(ctx, s.Retry) {
+		if answer.Outcome != history.Refused || time.Until(deadline) <= s.Retry || !sleep.For(ctx, s.Retry, nil) {
 			return nil, false
 		}
 	}
@@ -174,19 +176,15 @@ func (s *section) keep(ctx context.Context, c *Client, h *hold) bool {
 
 // await lets d go by, unless the subject says meanwhile that the hold is lost.
 func (s *section) await(ctx context.Context, c *Client, h *hold, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if sleep.For(ctx, d, h.grant.Lost) {
 		return true
-	case <-ctx.Done():
-		return false
-	case <-h.grant.Lost:
+	}
+	if ctx.Err() == nil {
 		op := history.Operation{Kind: history.Lost, Key: c.Key(h.key), Outcome: history.OK, Node: history.NoNode}
 		op.SetGrant(h.id)
 		c.End(c.Begin(&op), &op)
-		return false
 	}
+	return false
 }
 
 // extend renews the hold. Only a definite refusal makes the client give up at once; after an unknown or failed answer it

@@ -105,18 +105,3 @@ func Find(name string) (Kind, bool) {
 	}
 	return Kind{}, false
 }
-
-// sleep waits for d or until ctx ends, and reports whether it was d.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
