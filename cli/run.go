@@ -27,6 +27,7 @@ type session struct {
 	remote    int
 	quiet     bool
 	json      bool
+	stop      bool // on a violation
 }
 
 func (s *session) add(f *pflag.FlagSet) {
@@ -49,6 +50,7 @@ func runCommand() *cobra.Command {
 		Example: `  bench run lock-pause
   bench run lock-pause --set faults=[]          the same without its fault: proves nothing, and says so
   bench run lock-baseline --rate 500 --for 10s
+  bench run lock-delete-without-owner --for 10m --stop-on-violation
   bench run lock-baseline --provider external --valkey 127.0.0.1:6379
   bench run my-scenario.yaml --out /tmp/result`,
 		Args:              oneArgument("a scenario: a name of `bench list`, or a file"),
@@ -76,6 +78,7 @@ func runCommand() *cobra.Command {
 		},
 	}
 	s.add(c.Flags())
+	c.Flags().BoolVar(&s.stop, "stop-on-violation", false, "decide linearizability while the run goes, and end the load when a violation is certain")
 	c.Flags().BoolVar(&control, "control", false, "run the scenario's control: the same without the cause")
 	return c
 }
@@ -105,7 +108,7 @@ func (s *session) options(scenario *scenarios.Scenario) (harness.Options, error)
 	}
 	return harness.Options{
 		Scenario: scenario, Out: out, Listen: s.listen, Remote: s.remote,
-		External: external, AllowFaults: s.external.allow, Limit: limit,
+		External: external, AllowFaults: s.external.allow, Limit: limit, StopOnViolation: s.stop,
 	}, nil
 }
 

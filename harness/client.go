@@ -57,7 +57,7 @@ type client struct {
 	conn     *plane.Conn
 	clock    *plane.Clock
 	recorder *history.Recorder
-	unsent   *history.Cursor // what a remote worker has still to send; nil on the coordinator's machine
+	unsent   *history.Cursor // what is still to be sent; nil if nothing is
 	batch    []byte          // of it, on its way
 	latency  *load.Recorder
 	points   *points
@@ -184,7 +184,7 @@ func (c *client) record() (closer func() error, err error) {
 	}
 	c.recorder.SetClockError(c.clock.Error())
 	c.latency = load.NewRecorder(c.scenario.Load.Clients)
-	if c.HistoryDir == "" {
+	if c.HistoryDir == "" || c.Watched {
 		c.unsent = c.recorder.Cursor()
 	}
 	return func() error {
@@ -202,7 +202,7 @@ func (c *client) newClient(number uint16) *workloads.Client {
 	return &workloads.Client{
 		Process: c.Process, Number: number, Now: time.Now,
 		Rand:     rand.New(rand.NewPCG(c.Seed, uint64(c.Process)<<16|uint64(number)+1)),
-		Recorder: &clientRecorder{client: c, number: number},
+		Recorder: newClientRecorder(c, number),
 	}
 }
 

@@ -3,6 +3,8 @@ package harness
 import (
 	"context"
 	"errors"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"fencepost.dev/history"
@@ -15,6 +17,16 @@ type clientRecorder struct {
 	client *client
 	number uint16
 	due    int64 // what the next operation's latency counts from; 0: its call
+	// calling is a time before the Call of an operation that is being begun, or notCalling. Anybody may read it.
+	calling atomic.Int64
+}
+
+const notCalling = math.MaxInt64
+
+func newClientRecorder(c *client, number uint16) *clientRecorder {
+	r := &clientRecorder{client: c, number: number}
+	r.calling.Store(notCalling)
+	return r
 }
 
 // begin is the start of a turn that was due then; 0 in a closed loop.
@@ -34,8 +46,28 @@ func (r *clientRecorder) Error(err error) uint16 {
 // Begin is workloads.Recorder.
 func (r *clientRecorder) Begin(op *history.Operation) history.Slot {
 	op.Worker, op.Client = r.client.Process, r.number
+	if !r.client.Watched {
+		op.Call = r.client.clock.Now()
+		return r.client.recorder.Begin(op)
+	}
+	// Whoever finds us not calling, after it looked at the clock, knows that Call comes later than what it saw.
+	r.calling.Store(r.client.clock.Now())
 	op.Call = r.client.clock.Now()
-	return r.client.recorder.Begin(op)
+	slot := r.client.recorder.Begin(op)
+	r.calling.Store(notCalling)
+	return slot
+}
+
+// settledUntil is an instant: whatever was called before it is in the recorder, if only as called.
+func (c *client) settledUntil() int64 {
+	until := c.clock.Now()
+	for _, who := range c.clients {
+		until = min(until, who.Recorder.(*clientRecorder).calling.Load())
+	}
+	if c.clock.Same() {
+		return until
+	}
+	return until - 2*c.clock.Error() // the clock may be set back by as much
 }
 
 // End is workloads.Recorder.
@@ -96,20 +128,26 @@ func (c *client) tell(before int64) {
 	}
 }
 
-// stream sends what is new in the history, if the coordinator can't read it here.
+// stream sends what is new in the history, if the coordinator can't read it here or watches the run.
 func (c *client) stream() {
+	settled := settledUntil{Process: c.Process, Until: c.settledUntil()}
 	for c.unsent != nil {
+		var err error
 		if c.batch == nil {
-			var err error
 			if c.batch, err = c.unsent.Next(); err != nil && !errors.Is(err, history.ErrClosed) {
 				c.log.Error("reading the history to send it", "error", err)
 			}
 		}
 		if c.batch == nil {
+			if err == nil && c.Watched {
+				if err := c.conn.Publish(subjectSettled, settled); err != nil {
+					c.log.Error("reporting", "error", err)
+				}
+			}
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), sendPatience)
-		err := c.conn.Request(ctx, subjectHistory, c.batch, nil)
+		err = c.conn.Request(ctx, subjectHistory, c.batch, nil)
 		cancel()
 		if err != nil { // the same batch is sent again: the coordinator knows one that it has
 			c.log.Error("sending the history", "error", err)

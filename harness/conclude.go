@@ -102,7 +102,11 @@ func (e *evidence) holdThresholds(r *reports.Result) {
 
 // window is when load ran.
 func (e *evidence) window() load.Window {
-	return load.Window{From: e.record.Start, To: e.record.Start + int64(e.scenario.Load.Length())}
+	w := load.Window{From: e.record.Start, To: e.record.Start + int64(e.scenario.Load.Length())}
+	if stopped := e.record.Result.Stopped; stopped != nil {
+		w.To = min(w.To, stopped.At)
+	}
+	return w
 }
 
 // outside are the spans of time that a threshold leaves out.

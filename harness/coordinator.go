@@ -57,6 +57,7 @@ type coordinator struct {
 	traps    *traps
 	record   *runRecord
 	tally    *load.Log
+	watcher  *watcher // nil: the run is not watched
 
 	open     chan struct{}     // closed when the barrier opens
 	start    int64             // of load; read after open is closed
@@ -166,6 +167,9 @@ func (c *coordinator) connect(ctx context.Context) (err error) {
 		return errors.Join(err, failed)
 	}
 	c.later(func() error { stop(); return nil })
+	if c.watcher != nil {
+		err = errors.Join(err, c.watcher.serve(c))
+	}
 	return err
 }
 
@@ -209,6 +213,9 @@ func (c *coordinator) tell(e history.Event) (_ history.Event, err error) {
 	} else {
 		err = c.events.End(e, e.End)
 	}
+	if err == nil && c.watcher != nil {
+		c.watcher.happened(e)
+	}
 	if e.Kind == history.EventFault {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -238,6 +245,10 @@ func (c *coordinator) assign(worker string, index, incarnation int, number uint1
 	c.resource.SetProcess(number, a.incarnation()) // its rows name their workers
 	if c.Remote == 0 {
 		a.HistoryDir = absolute(filepath.Join(c.Out, historyDir))
+	}
+	if c.watcher != nil {
+		a.Watched = true
+		c.watcher.join(number, a.base())
 	}
 	return a
 }

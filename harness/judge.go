@@ -189,8 +189,12 @@ func (e *evidence) decide(ctx context.Context, limit models.Limit) (*reports.Mat
 	found := models.Judge(ctx, checks, in)
 	expectation := expectationOf(e.scenario)
 	found = models.Temper(in, expectation, found)
+	troubles := e.troubles()
+	if e.record.Result.Stopped != nil && !slices.ContainsFunc(found, func(r models.Report) bool { return r.Check == "linearizable" && r.Verdict == models.Violation }) {
+		troubles = append(troubles, "the load was stopped on a violation that the whole record does not show")
+	}
 	got := models.Count(in)
-	decision, err := models.Decide(expectation, models.Evidence{Reports: found, Need: e.scenario.Coverage, Got: got, Troubles: e.troubles()})
+	decision, err := models.Decide(expectation, models.Evidence{Reports: found, Need: e.scenario.Coverage, Got: got, Troubles: troubles})
 	if err != nil {
 		return nil, err
 	}

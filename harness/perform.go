@@ -44,13 +44,21 @@ func (c *coordinator) perform(ctx context.Context) error {
 	}()
 
 	end := c.start + int64(c.scenario.Load.Length())
-	faultsErr := faults.Play(ctx, c.scenario.Faults, faults.Env{
+	loading, stopLoad := context.WithCancel(ctx)
+	defer stopLoad()
+	if c.watcher != nil {
+		c.watcher.start(stopLoad)
+	}
+	faultsErr := faults.Play(loading, c.scenario.Faults, faults.Env{
 		Directory: c.directory(), Traps: c.traps, Journal: c.journal,
 		Now: c.clock.Now, Emit: c.tell, LoadStart: c.start, LoadEnd: end, Rand: c.rand, Log: c.log,
 	})
-	c.awaitEnd(ctx, end)
+	c.awaitEnd(loading, end)
+	if c.watcher != nil {
+		c.watcher.end()
+	}
 	deadErr := c.deadNodes(working)
-	if ctx.Err() != nil {
+	if loading.Err() != nil {
 		_ = c.hub.Conn().Publish(subjectStop, struct{}{}) // a worker that misses it stops at its own end of load
 	}
 	c.emit(history.Event{Kind: history.EventLoadEnded, At: c.clock.Now(), Process: -1, Node: -1})
@@ -166,6 +174,9 @@ func (c *coordinator) collect(ctx context.Context) error {
 	r := &c.record.Result
 	r.Elapsed = time.Since(c.started).Seconds()
 	r.CutShort = ctx.Err() != nil
+	if c.watcher != nil {
+		r.Stopped = c.watcher.result()
+	}
 	c.measure(r)
 	c.describeWorkers(r)
 	for store, up := range c.stores {
@@ -215,7 +226,11 @@ func (c *coordinator) measure(r *reports.Result) {
 		r.Load.Unstarted += inc.unstarted
 		inc.mu.Unlock()
 	}
-	if length := c.scenario.Load.Length().Seconds(); length > 0 {
+	length := c.scenario.Load.Length().Seconds()
+	if r.Stopped != nil {
+		length = min(length, time.Duration(r.Stopped.At-c.start).Seconds())
+	}
+	if length > 0 {
 		r.Load.Achieved = float64(turns) / length
 		r.Load.Offered = r.Load.Achieved
 		if !c.scenario.Load.Closed {

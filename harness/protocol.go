@@ -18,7 +18,8 @@ import (
 //	                                  ◀──    run.arm, run.disarm {trap}
 //	run.sprung {trap, client}         ──▶    answers when the fault is in force
 //	run.drained                       ──▶    when its last turn is over
-//	                                  ◀──    run.stop: start no more turns (an interrupt)
+//	run.settled {until}               ──▶    every 100 ms, of a run that is watched: see watcher
+//	                                  ◀──    run.stop: start no more turns (an interrupt, or the watcher)
 //	                                  ◀──    run.final.N (one worker): final reads; answers when taken
 //	                                  ◀──    run.finish: close the history, exit
 const (
@@ -31,6 +32,7 @@ const (
 	subjectStop     = "run.stop"
 	subjectFinish   = "run.finish"
 	subjectHistory  = "run.history"
+	subjectSettled  = "run.settled"
 )
 
 // finalSubject asks one worker for the final reads.
@@ -48,6 +50,8 @@ type assignment struct {
 	Endpoints   endpoint.Set `json:"endpoints"`
 	// HistoryDir is where to record, for a worker on the coordinator's machine; empty: in a temporary directory, and stream.
 	HistoryDir string `json:"history_dir,omitempty"`
+	// Watched: stream it in any case, and say how far it is settled.
+	Watched bool `json:"watched,omitempty"`
 }
 
 // incarnation is who carries the assignment out, as the history knows it.

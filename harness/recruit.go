@@ -72,7 +72,11 @@ func (c *coordinator) agents(ctx context.Context) ([]plane.AgentInfo, error) {
 
 // remoteAgents waits for agents on other machines, and says how they join.
 func (c *coordinator) remoteAgents(ctx context.Context) (_ []plane.AgentInfo, err error) {
-	if c.receiver, err = history.NewReceiver(filepath.Join(c.Out, historyDir), history.ReceiverOptions{}); err != nil {
+	var o history.ReceiverOptions
+	if c.watcher != nil {
+		o.Tap = c.watcher.tap
+	}
+	if c.receiver, err = history.NewReceiver(filepath.Join(c.Out, historyDir), o); err != nil {
 		return nil, err
 	}
 	c.later(c.closeReceiver)

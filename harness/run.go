@@ -32,6 +32,8 @@ type Options struct {
 	External    map[string]endpoint.Endpoint
 	AllowFaults bool
 	Limit       models.Limit
+	// StopOnViolation ends the load as soon as a violation is certain.
+	StopOnViolation bool
 	// Command is the command line that reproduces the run, without its seed.
 	Command string
 	// Progress is told where the run stands, about five times a second, from one goroutine at a time. May be nil.
@@ -112,6 +114,12 @@ func newCoordinator(o Options) (*coordinator, error) {
 	}
 	if c.fenced() && !c.subject.Contract.Tokens {
 		return nil, fmt.Errorf("clients that send fencing tokens need a subject that gives them, such as lock/valkey-fenced: %s gives none", c.subject.Name)
+	}
+	if o.StopOnViolation {
+		var err error
+		if c.watcher, err = newWatcher(c); err != nil {
+			return nil, err
+		}
 	}
 	c.seed = o.Scenario.Seed
 	if c.seed == 0 {

@@ -64,9 +64,12 @@ func TestWatchSaysOnlyWhatTheRecordSays(t *testing.T) {
 		want := linearizable.Run(context.Background(), in)
 		w, err := NewWatch(context.Background(), &history.History{Names: h.Names}, PrepareOptions{
 			Primitive: "lock", Contract: contract, Drift: simDrift, Granularity: in.Granularity,
-		})
+		}, Availability)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, e := range h.Events {
+			w.Happened(e)
 		}
 		// What has been answered by an instant is added by then; nothing of what is open may be passed.
 		ops := slices.Clone(h.Operations)
@@ -79,13 +82,13 @@ func TestWatchSaysOnlyWhatTheRecordSays(t *testing.T) {
 				open = min(open, later.Call)
 			}
 			w.Add(ops[i])
-			if _, _, b := w.Advance(open); b {
+			if _, _, b := w.Advance(open, open); b {
 				broken = true
 				break
 			}
 		}
 		if !broken {
-			_, _, broken = w.Advance(never)
+			_, _, broken = w.Advance(never, never)
 		}
 		switch {
 		case broken && want.Verdict != Violation:

@@ -52,6 +52,7 @@ type reportPage struct {
 	Summary, Command, Pair, Version             string
 	Reasons                                     []string
 	CutShort                                    bool
+	Stopped                                     string // "": the load went on to its end
 	Facts, Environment                          []fact
 	Tales                                       []*taleView
 	Explains                                    template.HTML
@@ -123,6 +124,9 @@ func newReportPage(m *Material, linked map[string]string) (*reportPage, error) {
 		CutShort:      r.CutShort,
 		LoadSentence:  loadSentence(r),
 		StallSentence: "No stall is on record.",
+	}
+	if r.Stopped != nil {
+		p.Stopped = r.Stopped.sentence()
 	}
 	for _, reason := range r.Reasons {
 		p.Reasons = append(p.Reasons, cleanText(reason))

@@ -19,6 +19,9 @@ func renderMarkdown(m *Material, _ map[string]string) ([]byte, error) {
 		w.item("%s", mdText(reason))
 	}
 	w.endList()
+	if r.Stopped != nil {
+		w.line("%s", mdText(r.Stopped.sentence()))
+	}
 	if r.CutShort {
 		w.line("*Cut short: this is what there was until then.*")
 	}

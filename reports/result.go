@@ -32,6 +32,8 @@ type Result struct {
 	// Reasons say why it is not as expected, or proves nothing: one sentence each.
 	Reasons  []string `json:"reasons,omitempty"`
 	CutShort bool     `json:"cut_short,omitempty"` // interrupted, or its runner died
+	// Stopped: the load was ended when a violation was certain, as --stop-on-violation asks. Nil: it went on to its end.
+	Stopped *Stopped `json:"stopped,omitempty"`
 
 	Checks     []Check             `json:"checks"`
 	Coverage   map[string]Coverage `json:"coverage"`
@@ -46,6 +48,13 @@ type Result struct {
 	// Explains is the scenario's own explanation, Markdown.
 	Explains string `json:"explains,omitempty"`
 	Pair     string `json:"pair,omitempty"`
+}
+
+// Stopped is why and when a run's load was ended before its time. Times are in ns since the run's epoch.
+type Stopped struct {
+	At        int64  `json:"at_ns"` // when the load was told to stop
+	Key       string `json:"key"`
+	Violation int64  `json:"violation_ns"` // the answer that made it one
 }
 
 // ExpectedChecks are those that must, and those that may, show a violation.

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -105,4 +106,10 @@ func remark(r *Result, c *Check) (text string, amiss bool) {
 		return "not expected", true
 	}
 	return "", false
+}
+
+// sentence says that the load was ended, and why.
+func (s *Stopped) sentence() string {
+	return fmt.Sprintf("The load was stopped at %s, when a violation on %s was certain: the answer that made it one came at %s.",
+		clock(s.At, 3), cleanName(s.Key), clock(s.Violation, 3))
 }

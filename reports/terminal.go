@@ -65,6 +65,9 @@ func (p *printer) headline(r *Result) {
 	for _, reason := range r.Reasons {
 		p.text(2, 4, plain, "· "+cleanText(reason))
 	}
+	if r.Stopped != nil {
+		p.text(2, 2, plain, r.Stopped.sentence())
+	}
 	if r.CutShort {
 		p.text(2, 2, yellow, "Cut short: this is what there was until then.")
 	}
