@@ -86,6 +86,9 @@ func TestRunnerKilled(t *testing.T) {
 		default:
 			checked += m.Result.Checks[0].Decided
 		}
+		if r, err := readRunRecord(resultsOf(file)); err != nil || !r.Finished || len(r.Files) < 3 {
+			t.Errorf("killed at %s: the guard does not vouch for what it finished: %v", delay, err)
+		}
 		t.Logf("killed %s into the load: clean after %s, %s", delay.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond), m.Result.Verdict)
 	}
 	if checked == 0 {

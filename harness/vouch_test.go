@@ -164,6 +164,9 @@ func TestTamperedResults(t *testing.T) {
 				return
 			}
 			refused(t, c.file, err)
+			if c.name == "one more" && !errors.Is(err, errChanged) {
+				t.Errorf("not missed in the list of files: %v", err)
+			}
 		})
 	}
 }
@@ -185,6 +188,7 @@ func refused(t *testing.T, file string, err error) {
 func TestTamperedRemains(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	ours, theirs := results(t, "Ours."), results(t, "Theirs.")
+	killed(t, theirs, false)
 	for _, guarded := range []bool{true, false} {
 		name := map[bool]string{true: "guarded ", false: "unguarded "}[guarded]
 		for _, c := range []struct {
@@ -196,6 +200,10 @@ func TestTamperedRemains(t *testing.T) {
 			{"expectation", scenarioFile, replace("pass", "violation"), false},
 			{"scenario of another run", scenarioFile, swapped, false},
 			{"record of another run", runFile, swapped, false},
+			{"record and scenario of another run", runFile, func(t *testing.T, path, swap string) {
+				swapped(t, path, swap)
+				swapped(t, filepath.Join(filepath.Dir(path), scenarioFile), filepath.Join(filepath.Dir(swap), scenarioFile))
+			}, false},
 			{"finished", runFile, replace(`"complete": false`, `"complete": true`), false},
 			{"part of another run", "history/w1.1-0001.parquet", swapped, false},
 			{"resource of another run", "resource.parquet", swapped, false},
