@@ -12,7 +12,7 @@ import (
 // delays and from what TCP waits before it sends again.
 const Grace = int64(1e9)
 
-// bounds knows when the requests that clients gave up can no longer take effect (design, section 7, "Its bound").
+// bounds knows when the requests that clients gave up can no longer take effect (docs/semantics.md, on unknown outcomes).
 //
 // A request outlives its client in the buffers along its path, from one client process to one store node. Whatever hinders
 // that path keeps it there: a cut or slow link, a node that is stopped. So its time runs from the latest of

@@ -19,7 +19,7 @@ type bucket struct {
 // its clock may have drifted either way. Kept so, the two do not change as time goes by, and states that were reached by
 // different ways compare. Neither is less than u, since a bucket that is full is full.
 //
-// It over-approximates what is possible, so it never accuses falsely (design, section 8).
+// It over-approximates what is possible, so it never accuses falsely.
 type bucketState struct {
 	t, low, high int64
 }

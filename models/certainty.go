@@ -23,7 +23,7 @@ type stretch struct {
 	by       *history.Operation
 }
 
-// certainty says when a client is certain (design, section 8, mutual-exclusion). Its functions are fields so that a test can
+// certainty says when a client is certain (docs/semantics.md, "Certainty"). Its functions are fields so that a test can
 // break each. All of them err on the side of less certainty, so that what overlaps definitely does.
 type certainty struct {
 	// begins is when the answer that op was granted or extended was with its client.

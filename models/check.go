@@ -87,7 +87,7 @@ type Check struct {
 	// Severities are those that its findings have, for expectations that name one; nil: its findings have none.
 	Severities []Severity
 	// Prompt: it assumes that clients act promptly where the resource is unfenced or the store is away; a long stall makes a
-	// violation of it inconclusive in a scenario that expects it to pass (design, section 6).
+	// violation of it inconclusive in a scenario that expects it to pass (docs/semantics.md, "Stalls").
 	Prompt bool
 	// expires: it rests on time-to-lives, and so on the real-time clocks of stores.
 	expires bool
@@ -137,6 +137,6 @@ type Engine string
 const (
 	EngineStream    Engine = "stream"
 	EnginePorcupine Engine = "porcupine"
-	// EngineBoth runs both and compares: a difference is an error of ours, and loud (design, section 7).
+	// EngineBoth runs both and compares: a difference is an error of ours, and loud.
 	EngineBoth Engine = "both"
 )

@@ -55,7 +55,7 @@ func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops 
 	return undecided("there is no engine called %q: use %s, %s or %s", engine, EngineStream, EnginePorcupine, EngineBoth)
 }
 
-// reconcile compares the two engines' answers (design, section 7). On timed specs the stream engine is a relaxation, so it
+// reconcile compares the two engines' answers (docs/semantics.md). On timed specs the stream engine is a relaxation, so it
 // may miss a violation that Porcupine finds; every other difference is an error in one of the engines.
 func reconcile(timed bool, stream, porcupine decision) decision {
 	switch {

@@ -20,7 +20,8 @@ type lockExpiry struct {
 	settles func(op, start *history.Operation) bool
 }
 
-// newLockExpiry follows the design's section 7: [c + T(1-ρ) - g, r + T(1+ρ) + g] for what was called at c and answered at r.
+// newLockExpiry follows docs/semantics.md, "Expiry is an operation": [c + T(1-ρ) - g, r + T(1+ρ) + g] for what was called at
+// c and answered at r.
 //
 // LateBy adds that many T to the end: so much longer may a refusal be honest. ClockSkew widens both ends, for a taker whose
 // clock is ahead of the holder's or behind. Where the subject renews itself, the end runs from when renewing stopped: the
