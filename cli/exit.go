@@ -44,7 +44,11 @@ func statusOf(s reports.Standing) error {
 func execute(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends us at once, and the guard cleans up
+	told := context.AfterFunc(ctx, func() {
+		stop() // a second signal ends us at once, and the guard cleans up
+		fmt.Fprintf(stderr, "\n%s: interrupted: ending in order, and what there is is kept; a second Ctrl-C ends at once\n", root.Name())
+	})
+	defer told() // before stop, which ends ctx too
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

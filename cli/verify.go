@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -43,6 +44,9 @@ machine or topology can't do is skipped, with the reason.`,
 			if err != nil {
 				return err
 			}
+			if chosen, err = each(chosen, c.ErrOrStderr()); err != nil {
+				return err
+			}
 			v.flags = c.Flags()
 			return v.run(c.Context(), chosen, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -53,6 +57,25 @@ machine or topology can't do is skipped, with the reason.`,
 	c.Flags().BoolVar(&v.controls, "controls", false, "run each violation scenario's control too, which must show none of its findings")
 	c.Flags().BoolVar(&v.noSkip, "no-skip", false, "a skipped scenario is contrary")
 	return c
+}
+
+// each leaves out a scenario that was named before: results have a directory a scenario. Two different ones of a name can't
+// have one.
+func each(chosen []*scenarios.Scenario, stderr io.Writer) (kept []*scenarios.Scenario, err error) {
+	seen := map[string]*scenarios.Scenario{}
+	for _, s := range chosen {
+		first, again := seen[s.Name]
+		switch {
+		case !again:
+			seen[s.Name] = s
+			kept = append(kept, s)
+		case !reflect.DeepEqual(first, s):
+			return nil, fmt.Errorf("two different scenarios are called %s, and results have a directory a name: rename one", s.Name)
+		default:
+			fmt.Fprintf(stderr, "%s is named twice and runs once: --repeat N runs each N times\n", s.Name)
+		}
+	}
+	return kept, nil
 }
 
 // verification is one call of verify.

@@ -27,6 +27,7 @@ const (
 	readyPatience  = 60 * time.Second // workers to connect and build their subjects
 	drainPatience  = 20 * time.Second // beyond what a turn may take: turns to end after load has
 	finishPatience = 60 * time.Second // workers to close their histories
+	stopPatience   = 5 * time.Second  // a worker that somebody else has stopped to be set going again
 	startDelay     = 150 * time.Millisecond
 )
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"fencepost.dev/faults"
 	"fencepost.dev/history"
@@ -272,17 +271,4 @@ func (inc *incarnation) ended() bool {
 	default:
 		return false
 	}
-}
-
-// waitOver waits until the ends of all have been noted, at most for d; it reports who is left.
-func waitOver(list []*incarnation, d time.Duration) []*incarnation {
-	deadline := time.After(d)
-	for i, inc := range list {
-		select {
-		case <-inc.over:
-		case <-deadline:
-			return slices.DeleteFunc(slices.Clone(list[i:]), (*incarnation).ended)
-		}
-	}
-	return nil
 }

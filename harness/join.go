@@ -17,6 +17,8 @@ import (
 // Join runs an agent on this machine for the coordinator at url, until the coordinator's run ends or ctx does. name is how
 // the run calls it; empty is the host's name and process id. The agent has a guard of its own: if this process dies, its
 // workers do.
+//
+// An error wraps ErrUnproven once workers ran here, as it then ended a run that had begun.
 func Join(ctx context.Context, url, token, name string) error {
 	if name == "" {
 		name = agentName()
@@ -65,7 +67,11 @@ func Join(ctx context.Context, url, token, name string) error {
 		ID: name, Version: Version(), Executable: executable, Dir: logs, Journal: journal,
 		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
 	})
-	return agent.Run(ctx)
+	err = agent.Run(ctx)
+	if err != nil && agent.Used() {
+		return unproven{err}
+	}
+	return err
 }
 
 // agentName makes a name of the host's and our process id: letters, digits, - and _, as the plane wants it.

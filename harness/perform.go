@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"fencepost.dev/faults"
 	"fencepost.dev/history"
 	"fencepost.dev/load"
@@ -101,31 +99,9 @@ func (c *coordinator) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// awaitDrained waits until the turns that load began have ended.
-func (c *coordinator) awaitDrained(ctx context.Context) error {
-	patience := drainPatience
-	if c.workload.Leftover != nil {
-		patience += c.workload.Leftover(c.scenario.Workload.Parameters)
-	}
-	for deadline := time.Now().Add(patience); ; c.pause(context.WithoutCancel(ctx), 5*time.Millisecond) {
-		var busy []string
-		for _, inc := range c.crew.alive() {
-			if !inc.isDrained() {
-				busy = append(busy, inc.worker.name)
-			}
-		}
-		switch {
-		case len(busy) == 0:
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("turns of %s did not end within %s of the load", strings.Join(busy, ", "), patience)
-		}
-	}
-}
-
 // finalReads has one worker look at how things ended up. A run without them has less evidence, not wrong evidence.
 func (c *coordinator) finalReads(ctx context.Context) {
-	alive := slices.DeleteFunc(c.crew.alive(), func(inc *incarnation) bool { return !inc.isDrained() })
+	alive := slices.DeleteFunc(c.crew.alive(), func(inc *incarnation) bool { return !inc.isDrained() || c.held(inc) })
 	if len(alive) == 0 {
 		return
 	}
@@ -134,25 +110,6 @@ func (c *coordinator) finalReads(ctx context.Context) {
 	if err := c.hub.Conn().Request(ctx, finalSubject(alive[0].process), struct{}{}, nil); err != nil {
 		c.log.Warn("final reads were not taken", "worker", alive[0].worker.name, "error", err)
 	}
-}
-
-// finish has the workers close their histories and end.
-func (c *coordinator) finish(ctx context.Context) error {
-	alive := c.crew.alive()
-	if err := c.hub.Conn().Publish(subjectFinish, struct{}{}); err != nil {
-		return err
-	}
-	left := waitOver(alive, finishPatience)
-	var stop errgroup.Group
-	for _, inc := range left {
-		stop.Go(func() error { return inc.handle.Kill(ctx) })
-	}
-	err := stop.Wait()
-	c.crew.watching.Wait()
-	for _, inc := range left {
-		err = errors.Join(err, fmt.Errorf("worker %s did not end within %s and was killed", inc.worker.name, finishPatience))
-	}
-	return err
 }
 
 // collect brings the record to its final form.

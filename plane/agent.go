@@ -60,6 +60,7 @@ type Agent struct {
 	mu      sync.Mutex
 	workers map[string]*process.Process
 	watches sync.WaitGroup // one goroutine a worker, until its exit is reported
+	used    bool           // a worker ran here
 }
 
 // NewAgent makes an agent that will speak over conn. Run does the rest.
@@ -90,7 +91,7 @@ func NewAgent(conn *Conn, o AgentOptions) *Agent {
 
 // Run says hello and serves the fleet until ctx ends or the fleet dismisses it (nil), the fleet refuses it (an error that
 // says why), or the coordinator is gone (ErrCoordinatorGone). When it returns, none of its processes is left.
-func (a *Agent) Run(ctx context.Context) error {
+func (a *Agent) Run(ctx context.Context) (err error) {
 	if !idPattern.MatchString(a.o.ID) {
 		return fmt.Errorf("plane: %q is no agent's name: use letters, digits, - and _", a.o.ID)
 	}
@@ -101,6 +102,11 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		a.o.Executable = self
 	}
+	defer func() {
+		if !errors.Is(err, ErrCoordinatorGone) {
+			a.bye()
+		}
+	}()
 	defer a.watches.Wait()
 	defer a.killAll()
 	for verb, serve := range map[string]func(context.Context, Message) (any, error){
@@ -178,6 +184,22 @@ func (a *Agent) listen(ctx context.Context) error {
 	}
 }
 
+// bye tells the fleet that this agent leaves, if there is one to tell.
+func (a *Agent) bye() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := a.conn.Request(ctx, byeSubject, a.info, nil); err != nil {
+		a.o.Log.Debug("leaving untold", "error", err)
+	}
+}
+
+// Used says whether a worker ever ran here: what ended the agent ended a run then.
+func (a *Agent) Used() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
 func (a *Agent) beat(context.Context, Message) (any, error) {
 	a.heard.Store(true)
 	return a.info.Instance, nil
@@ -221,7 +243,7 @@ func (a *Agent) launch(ctx context.Context, m Message) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: starting worker %s: %w", a.o.ID, name, err)
 	}
-	a.workers[name] = p
+	a.workers[name], a.used = p, true
 	a.watches.Add(1)
 	go a.watch(name, p)
 	a.o.Log.Info("started", "worker", name, "pid", p.PID())

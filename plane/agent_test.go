@@ -367,3 +367,47 @@ func TestReadClientStart(t *testing.T) {
 		}
 	}
 }
+
+// An agent that was killed is none of those that a run waits for, also before it is given up.
+func TestWaitLeavesOutTheDead(t *testing.T) {
+	c := newCrew(t)
+	c.gone = time.Minute
+	a := startAgent(t, c.Hub, "a1", "1.0", t.TempDir())
+	wait(t, c, 1)
+	a.Process.Kill()
+	a.Wait()
+	startAgent(t, c.Hub, "a2", "1.0", t.TempDir())
+	within(t, 20*time.Second, "a2 is admitted", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.agents["a2"] != nil
+	})
+	// The hub may take a moment to see that the connection is closed: what must not happen is that it never does.
+	within(t, 5*time.Second, "one is there", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*beatEvery)
+		defer cancel()
+		infos, err := c.Wait(ctx, 1)
+		return err == nil && len(infos) == 1 && infos[0].ID == "a2"
+	})
+}
+
+// An agent that leaves says so: its name is free for the next at once.
+func TestAgentLeaves(t *testing.T) {
+	c := newCrew(t)
+	for range 2 {
+		a := startAgent(t, c.Hub, "a1", "1.0", t.TempDir())
+		wait(t, c, 1)
+		if err := c.Hub.Conn().Request(t.Context(), agentSubject("a1", verbDismiss), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if said := a.line(t); said != "ended: <nil>" {
+			t.Fatalf("the agent %s", said)
+		}
+		c.mu.Lock()
+		left := len(c.agents)
+		c.mu.Unlock()
+		if left > 0 {
+			t.Fatal("it has left and is still counted")
+		}
+	}
+}

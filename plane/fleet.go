@@ -35,11 +35,13 @@ type Fleet struct {
 	changed chan struct{} // closed and replaced when agents or refused change
 }
 
-// member is an agent that was admitted. Its workers are guarded by Fleet.mu.
+// member is an agent that was admitted. Its workers and whether it is absent are guarded by Fleet.mu.
 type member struct {
 	info    AgentInfo
 	gone    chan struct{} // closed when it is given up
 	workers map[string]*Worker
+	// absent: nobody listens to what is asked of it. Its connection is closed, and may come back.
+	absent bool
 }
 
 // NewFleet admits agents of the same version from now on, and answers clock probes of workers that don't share the
@@ -64,7 +66,7 @@ func newFleet(conn *Conn, clock *Clock, version string, gone time.Duration) (*Fl
 	probes, err := clock.Serve(conn)
 	if err == nil {
 		f.cancels = append(f.cancels, probes)
-		err = errors.Join(serve(exitSubject, f.exited), serve(helloSubject, f.hello))
+		err = errors.Join(serve(exitSubject, f.exited), serve(byeSubject, f.bye), serve(helloSubject, f.hello))
 	}
 	if err != nil {
 		f.Close()
@@ -126,10 +128,9 @@ func (f *Fleet) watch(a *member) {
 	var silent time.Duration
 	for last := time.Now(); ; {
 		ctx, cancel := context.WithTimeout(f.ctx, patience)
-		var instance string
-		err := f.conn.Request(ctx, agentSubject(a.info.ID, verbBeat), nil, &instance)
+		there := f.beat(ctx, a)
 		cancel()
-		if err == nil && instance == a.info.Instance {
+		if there {
 			silent = 0
 		} else {
 			silent += min(time.Since(last), patience+beatEvery)
@@ -142,18 +143,51 @@ func (f *Fleet) watch(a *member) {
 		select {
 		case <-f.ctx.Done():
 			return
+		case <-a.gone:
+			return
 		case <-tick.C:
 		}
 	}
 }
 
-// giveUp forgets an agent and ends its workers' handles.
+// beat asks an agent once whether it is there, and notes whether anybody listens.
+func (f *Fleet) beat(ctx context.Context, a *member) (there bool) {
+	var instance string
+	err := f.conn.Request(ctx, agentSubject(a.info.ID, verbBeat), nil, &instance)
+	there = err == nil && instance == a.info.Instance
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// A stopped agent answers nothing, but its connection is there: it is not absent.
+	if absent := errors.Is(err, ErrNobody); there && a.absent || absent && !a.absent {
+		a.absent = absent
+		f.announce()
+	}
+	return there
+}
+
+// bye lets an agent go that has said so, as nothing of it is left: its name is free at once.
+func (f *Fleet) bye(_ context.Context, m Message) (any, error) {
+	var info AgentInfo
+	if err := m.Decode(&info); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	a := f.agents[info.ID]
+	f.mu.Unlock()
+	if a != nil && a.info.Instance == info.Instance {
+		f.giveUp(a)
+	}
+	return nil, nil
+}
+
+// giveUp forgets an agent and ends its workers' handles. It may be called again.
 func (f *Fleet) giveUp(a *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.agents[a.info.ID] == a {
-		delete(f.agents, a.info.ID)
+	if f.agents[a.info.ID] != a {
+		return
 	}
+	delete(f.agents, a.info.ID)
 	close(a.gone)
 	for name, w := range a.workers {
 		delete(a.workers, name)
@@ -162,20 +196,30 @@ func (f *Fleet) giveUp(a *member) {
 	f.announce()
 }
 
-// Wait waits for n agents and gives those that there are, by id. When ctx ends first, the error says how many came, and who
-// was refused and why.
+// Wait waits for n agents and gives those that there are, by id. One that has left since it came is none of them: each is
+// asked once more before they are given. When ctx ends first, the error says how many are there, and who was refused and why.
 func (f *Fleet) Wait(ctx context.Context, n int) ([]AgentInfo, error) {
-	for {
+	for asked := false; ; {
 		f.mu.Lock()
+		var present []*member
 		var infos []AgentInfo
 		for _, a := range f.agents {
-			infos = append(infos, a.info)
+			if !a.absent {
+				present, infos = append(present, a), append(infos, a.info)
+			}
 		}
 		changed, refused := f.changed, strings.Join(f.refused, "; ")
 		f.mu.Unlock()
-		if len(infos) >= n {
+		switch {
+		case len(infos) < n:
+			asked = false
+		case asked:
 			sort.Slice(infos, func(i, j int) bool { return infos[i].ID < infos[j].ID })
 			return infos, nil
+		default:
+			f.askAll(ctx, present)
+			asked = true
+			continue
 		}
 		select {
 		case <-changed:
@@ -187,6 +231,17 @@ func (f *Fleet) Wait(ctx context.Context, n int) ([]AgentInfo, error) {
 			return nil, err
 		}
 	}
+}
+
+// askAll asks each agent whether it is there. One that doesn't answer holds the rest up for no longer than a beat.
+func (f *Fleet) askAll(ctx context.Context, agents []*member) {
+	ctx, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, a := range agents {
+		all.Go(func() { f.beat(ctx, a) })
+	}
+	all.Wait()
 }
 
 // Launch starts a worker's client process on an agent. It returns when the process runs, which is before it is ready.

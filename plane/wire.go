@@ -13,6 +13,7 @@ import (
 const (
 	helloSubject = "fleet.hello" // agent → fleet: here I am
 	exitSubject  = "fleet.exit"  // agent → fleet: a worker has ended
+	byeSubject   = "fleet.bye"   // agent → fleet: I leave, and none of my workers is left
 )
 
 func agentSubject(id, verb string) string { return "agent." + id + "." + verb }

@@ -64,6 +64,12 @@ func (p *Process) await(ctx context.Context, stopped bool) error {
 	return nil
 }
 
+// Stopped reports whether every thread of a process of this machine was seen stopped, by whomever.
+func Stopped(pid int) bool {
+	is, gone := threads(pid)
+	return is == allStopped && !gone
+}
+
 func (p *Process) awaitOne(ctx context.Context, pid int, stopped bool) error {
 	for {
 		switch is, gone := threads(pid); {

@@ -127,7 +127,8 @@ func reach(ctx context.Context, at endpoint.Endpoint) error {
 	var answered *net.OpError
 	switch {
 	case errors.As(err, &refused):
-		return unreachable("%s refuses us: %s; are the user name and the password right?", address, refused.Error())
+		return unreachable("%s refuses us: %s; give --username NAME if it wants one, and the password in $FENCEPOST_PASSWORD or --password-file",
+			address, refused.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return unreachable("cannot reach %s: connection refused; is the server running?", address)
 	case at.TLS != nil && isCertificate(err):
