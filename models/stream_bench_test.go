@@ -203,9 +203,10 @@ func BenchmarkStreamBucket(b *testing.B) {
 	}
 }
 
+// From 1 to 10 million operations on one key.
 func BenchmarkStreamGrowth(b *testing.B) {
 	in := benchInput(b)
-	const n = 200_000
+	const n = 1_000_000
 	small := lockHistory(n, 1)
 	large := lockHistory(10*n, 1)
 	for b.Loop() {
@@ -247,10 +248,17 @@ func BenchmarkStreamRegister(b *testing.B) {
 	}
 }
 
-// From the files of a run to its verdict.
+// From the files of a run to its verdict: 1 million operations on 100 keys, and 10 million on 1,000.
+//
+// Nearly all of it is the engine: reading, decompressing and merging is less than a tenth of the processor time. What made it
+// grow faster than the number of operations was memory's latency. When each operation was decided as it was read, every one
+// went to another key, and found what the engine keeps of that key gone from the cache: 10 million took 37.9 CPU-seconds, twice
+// as much an operation as 1 million. Decided key by key, 65,536 operations at a time, they take 25.4, and as much an
+// operation as 1 million does (two cores shared with other work).
 func BenchmarkStreamFromParquet(b *testing.B) {
 	var first float64
-	for _, n := range []int{1_000_000, 10_000_000} {
+	sizes := []int{1_000_000, 10_000_000}
+	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			ops := lockHistory(n, n/10_000)
 			r := record(b, b.TempDir(), ops, 2000)
@@ -267,10 +275,11 @@ func BenchmarkStreamFromParquet(b *testing.B) {
 				b.ReportMetric(c.wall.Seconds(), "s")
 				b.ReportMetric(c.cpu.Seconds(), "cpu-s")
 				per := c.cpu.Seconds() / float64(n)
-				if first == 0 {
+				if n == sizes[0] {
 					first = per
+				} else if first > 0 {
+					b.ReportMetric(per/first, "growth-per-op")
 				}
-				b.ReportMetric(per/first, "growth-per-op")
 			}
 		})
 	}
