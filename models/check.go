@@ -69,6 +69,13 @@ type Report struct {
 	Findings []Finding
 	// More counts findings beyond those listed (a broken lock breaks a thousand times).
 	More int
+	// Missed counts the objects on which the stream engine, asked beside Porcupine, passed what Porcupine rejects: what its
+	// relaxation of timed specs costs. Their violations are among the findings.
+	Missed int
+	// Disagreements counts the objects on which the engines differ where they must not. A run that has any proves no pass.
+	Disagreements int
+	// SeverityOpen says why it could not be decided whether a violation of availability is one of safety too; "" if it could.
+	SeverityOpen string
 	// Decided counts the operations that the check judged; a check that judged none proves nothing.
 	Decided int
 	Elapsed time.Duration

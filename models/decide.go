@@ -51,18 +51,6 @@ type Decision struct {
 // AsExpected reports whether the run shows what it was expected to.
 func (d Decision) AsExpected() bool { return d.Standing == AsExpected }
 
-// Exit is the exit status that the decision calls for, thresholds apart: 0, 1 or 3.
-func (d Decision) Exit() int {
-	switch d.Standing {
-	case AsExpected:
-		return 0
-	case Contrary:
-		return 1
-	default:
-		return 3
-	}
-}
-
 // Validate says what is wrong with an expectation of a run with these checks, before it is run. Decide repeats it.
 func (e Expectation) Validate(checks []string) error {
 	if e.Loose {
@@ -118,8 +106,14 @@ func Decide(e Expectation, v Evidence) (Decision, error) {
 	var contrary, open []string
 	for _, r := range v.Reports {
 		d.Verdict = max(d.Verdict, r.Verdict)
-		if r.Verdict == Inconclusive {
+		if r.Disagreements > 0 {
+			thin = append(thin, fmt.Sprintf("%s: %s.", r.Check, r.Reason))
+			d.Verdict = max(d.Verdict, Inconclusive)
+		} else if r.Verdict == Inconclusive {
 			open = append(open, fmt.Sprintf("%s could not be decided: %s.", r.Check, strings.TrimSuffix(r.Reason, ".")))
+		}
+		if e.severityMatters(r) {
+			open = append(open, fmt.Sprintf("%s finds a violation of availability; whether it is one of safety too could not be decided: %s.", r.Check, strings.TrimSuffix(r.SeverityOpen, ".")))
 		}
 		if unexpected := e.unexpected(r); unexpected != "" {
 			contrary = append(contrary, unexpected)
@@ -129,6 +123,8 @@ func Decide(e Expectation, v Evidence) (Decision, error) {
 	switch {
 	case len(contrary) > 0:
 		d.Standing, d.Reasons = Contrary, contrary
+	case slices.ContainsFunc(v.Reports, func(r Report) bool { return r.Disagreements > 0 }): // an error of ours
+		d.Standing, d.Reasons = ProvesNothing, slices.Concat(thin, missing, open)
 	case len(missing) > 0 && len(thin) == 0 && !undecidedMust:
 		d.Standing, d.Reasons = Contrary, missing
 	case len(missing) > 0:
@@ -136,6 +132,8 @@ func Decide(e Expectation, v Evidence) (Decision, error) {
 	case e.Pass && len(open)+len(thin) > 0:
 		d.Standing, d.Reasons = ProvesNothing, slices.Concat(open, thin)
 	case !e.Loose && e.undecidedOthers(v.Reports):
+		d.Standing, d.Reasons = ProvesNothing, open
+	case slices.ContainsFunc(v.Reports, e.severityMatters):
 		d.Standing, d.Reasons = ProvesNothing, open
 	}
 	return d, nil
@@ -185,6 +183,16 @@ func (e Expectation) unexpected(r Report) string {
 	return fmt.Sprintf("%s finds a violation%s and is expected to pass.", r.Check, grade)
 }
 
+// severityMatters reports whether a violation is one that the expectation allows, and would not if it were of safety, which
+// could not be decided.
+func (e Expectation) severityMatters(r Report) bool {
+	if r.SeverityOpen == "" || r.worst() == Safety || e.unexpected(r) != "" {
+		return false
+	}
+	r.Findings = []Finding{{Severity: Safety}}
+	return e.unexpected(r) != ""
+}
+
 // missing says which violations are expected and not there, and whether a check that should show one is undecided.
 func (e Expectation) missing(reports []Report) (missing []string, undecided bool) {
 	if e.Pass {
@@ -210,6 +218,7 @@ func (e Expectation) missing(reports []Report) (missing []string, undecided bool
 				undecided = undecided || r.Verdict == Inconclusive
 			} else if severity != "" && Severity(severity) != r.worst() {
 				missing = append(missing, fmt.Sprintf("%s is expected, and what it finds is a matter of %s.", entry, r.worst()))
+				undecided = undecided || r.SeverityOpen != ""
 			}
 		}
 	}

@@ -19,6 +19,10 @@ type decision struct {
 	// failedAt, if not 0, is an instant by which the operations answered until then already can't be linearized: where the
 	// search for a small witness begins.
 	failedAt int64
+	// missed: the stream engine accepted what Porcupine rejects, as its relaxation of a timed spec may.
+	missed bool
+	// disagree: the engines differ where they must not.
+	disagree bool
 }
 
 func undecided(format string, args ...any) decision {
@@ -68,9 +72,12 @@ func reconcile(timed bool, stream, porcupine decision) decision {
 	case stream.verdict == porcupine.verdict:
 		return stream
 	case timed && porcupine.verdict == Violation:
+		porcupine.missed = true
 		return porcupine
 	}
-	return undecided("the engines disagree, which is an error in Fencepost: stream says %s, porcupine says %s", stream.verdict, porcupine.verdict)
+	d := undecided("the engines disagree, which is an error in Fencepost: stream says %s, porcupine says %s", stream.verdict, porcupine.verdict)
+	d.disagree = true
+	return d
 }
 
 func (l Limit) time() time.Duration {

@@ -107,6 +107,8 @@ type ruling struct {
 	decision
 	severity Severity
 	failing  []history.Operation // what does not linearize: all, or without the relaxed refusals
+	// open says why it could not be decided whether an availability violation is one of safety too; "" if it could.
+	open string
 }
 
 // linearize decides every object of the run, in parallel, strict and relaxed, and explains the violations.
@@ -167,11 +169,18 @@ func rule[S comparable](ctx context.Context, p partition, o object[S], judge jud
 		}
 		return r
 	}
-	switch d := judge(ctx, excused); {
+	d := judge(ctx, excused)
+	missed, disagree, reason := r.missed || d.missed, r.disagree || d.disagree, r.reason
+	switch {
 	case d.verdict == Violation:
 		r.decision, r.severity, r.failing = d, Safety, excused
 	case o.spurious:
 		r.decision = d
+	case d.verdict == Inconclusive && r.verdict == Violation:
+		r.open = d.reason
+	}
+	if r.missed, r.disagree = missed, disagree; disagree && r.reason == "" {
+		r.reason = cmp.Or(reason, d.reason)
 	}
 	return r
 }
@@ -183,6 +192,16 @@ func (o object[S]) report(ctx context.Context, in *Input, rulings []ruling, judg
 	undecided := 0
 	for _, r := range rulings {
 		report.Verdict = max(report.Verdict, r.verdict)
+		if r.missed {
+			report.Missed++
+		}
+		if r.disagree {
+			report.Disagreements++
+			report.Reason = r.reason
+		}
+		if r.open != "" {
+			report.SeverityOpen = r.open
+		}
 		switch r.verdict {
 		case Violation:
 			broken = append(broken, r)
@@ -194,7 +213,9 @@ func (o object[S]) report(ctx context.Context, in *Input, rulings []ruling, judg
 			report.Decided += r.recorded
 		}
 	}
-	if undecided > 0 {
+	if report.Disagreements > 0 {
+		report.Reason = fmt.Sprintf("on %d of %d objects the engines disagree, which is an error in Fencepost: report it, with the results directory", report.Disagreements, len(rulings))
+	} else if undecided > 0 {
 		report.Reason = fmt.Sprintf("%d of %d objects could not be decided: %s", undecided, len(rulings), report.Reason)
 	}
 	slices.SortStableFunc(broken, func(a, b ruling) int { return cmp.Compare(b.severity, a.severity) }) // "safety" > "availability"
@@ -205,7 +226,11 @@ func (o object[S]) report(ctx context.Context, in *Input, rulings []ruling, judg
 			report.More = len(broken) - i
 			break
 		}
-		report.Findings = append(report.Findings, explain(ctx, in.Names, o.witness, r, judge))
+		f := explain(ctx, in.Names, o.witness, r, judge)
+		if r.open != "" {
+			f.Summary += " That is at least a matter of availability; whether it is one of safety too could not be decided."
+		}
+		report.Findings = append(report.Findings, f)
 	}
 	return report
 }

@@ -18,6 +18,7 @@ func Checks(reports []models.Report, names *history.Names) []Check {
 			Decided:  r.Decided,
 			Findings: make([]Finding, 0, len(r.Findings)),
 			More:     r.More,
+			Missed:   r.Missed,
 		}
 		if known, ok := models.Find(r.Check); ok {
 			check.About = known.About

@@ -73,6 +73,8 @@ type Check struct {
 	Decided  int             `json:"decided"`
 	Findings []Finding       `json:"findings"`
 	More     int             `json:"more_findings,omitempty"`
+	// Missed counts the objects whose violation the second engine found and the first, a relaxation, did not.
+	Missed int `json:"missed_by_stream,omitempty"`
 }
 
 // Finding is one thing that is wrong, with its witness.

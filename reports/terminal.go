@@ -259,6 +259,9 @@ func checkDetail(r *Result, c *Check) string {
 		parts = append(parts, text)
 	}
 	parts = append(parts, count(int64(c.Decided), "operation")+" judged")
+	if c.Missed > 0 {
+		parts = append(parts, count(int64(c.Missed), "object")+" of them only by porcupine")
+	}
 	if c.Reason != "" {
 		parts = append(parts, cleanText(c.Reason))
 	}

@@ -1,0 +1,106 @@
+package models
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/history"
+)
+
+// ruledBy gives the report of a lock that a grant holds for ten seconds, and that others are refused or granted meanwhile, if
+// the engines say what judge says.
+func ruledBy(t *testing.T, judge judge, ops ...history.Operation) Report {
+	t.Helper()
+	h := &history.History{Operations: ops}
+	h.Names = history.Names{Keys: []string{"", "k"}, Workers: []history.Process{{Worker: "w1", Incarnation: 1}}}
+	in := simInput(t, h, Contract{})
+	o := lockObject(in)
+	var rulings []ruling
+	for _, p := range partitions(in, o) {
+		rulings = append(rulings, rule(context.Background(), p, o, judge))
+	}
+	r := o.report(context.Background(), in, rulings, judge)
+	r.Check = linearizableName
+	return r
+}
+
+func streamSays(ops []history.Operation) decision {
+	o := lockObject(&Input{Names: &history.Names{}})
+	return decideStream(context.Background(), o.spec, ops, testBudget)
+}
+
+var (
+	// refusedThoughFree can be told from an honest lock only by a refusal.
+	refusedThoughFree = []history.Operation{
+		lockAt(history.Acquire, 1, history.OK, 100, 110), lockAt(history.Release, 1, history.OK, 200, 210), lockAt(history.Acquire, 2, history.Refused, 300, 310),
+	}
+	grantedTwice = []history.Operation{lockAt(history.Acquire, 1, history.OK, 100, 110), lockAt(history.Acquire, 2, history.OK, 300, 310)}
+)
+
+// What Porcupine finds beyond the stream engine on a timed spec is counted, and is a violation.
+func TestRelaxationLossIsCounted(t *testing.T) {
+	both := func(_ context.Context, ops []history.Operation) decision {
+		return reconcile(true, decision{}, streamSays(ops))
+	}
+	r := ruledBy(t, both, grantedTwice...)
+	if r.Verdict != Violation || r.Missed != 1 || r.Disagreements != 0 {
+		t.Errorf("%s, missed %d, disagreements %d", r.Verdict, r.Missed, r.Disagreements)
+	}
+}
+
+// On an untimed spec it is an error of ours, which nothing hides: not even a violation on which they agree.
+func TestDisagreementIsLoud(t *testing.T) {
+	refused := func(op history.Operation) bool { return op.Outcome == history.Refused }
+	for name, ops := range map[string][]history.Operation{"the only object": grantedTwice, "what is left without refusals is broken": append(slices.Clone(grantedTwice), lockAt(history.Acquire, 3, history.Refused, 400, 410))} {
+		both := func(_ context.Context, ops []history.Operation) decision {
+			if d := streamSays(ops); len(ops) > 0 && (slices.ContainsFunc(ops, refused) || name == "the only object") {
+				return reconcile(false, decision{}, d)
+			}
+			return streamSays(ops)
+		}
+		r := ruledBy(t, both, ops...)
+		if r.Disagreements != 1 || !strings.Contains(r.Reason, "disagree") {
+			t.Errorf("%s: disagreements %d: %s", name, r.Disagreements, r.Reason)
+		}
+		for _, e := range []Expectation{{Pass: true, May: []string{linearizableName}}, {Must: []string{linearizableName}}, {Loose: true}} {
+			d, err := Decide(e, Evidence{Reports: []Report{r}})
+			if err != nil || d.Standing != ProvesNothing || !strings.Contains(strings.Join(d.Reasons, " "), "disagree") {
+				t.Errorf("%s: %+v: %v, %v: %v", name, e, d.Verdict, d.Standing, d.Reasons)
+			}
+		}
+	}
+}
+
+// Where it could not be decided whether a refusal is all that is wrong, the finding claims the weaker and says so.
+func TestSeverityMayBeOpen(t *testing.T) {
+	judge := func(_ context.Context, ops []history.Operation) decision {
+		if slices.ContainsFunc(ops, func(op history.Operation) bool {
+			return op.Outcome == history.Refused && op.Flags&history.Synthetic == 0
+		}) {
+			return streamSays(ops)
+		}
+		return undecided("no time")
+	}
+	r := ruledBy(t, judge, refusedThoughFree...)
+	if r.Verdict != Violation || len(r.Findings) != 1 || r.Findings[0].Severity != Availability || !strings.Contains(r.Findings[0].Summary, "could not be decided") {
+		t.Fatalf("%+v", r)
+	}
+	for _, c := range []struct {
+		e    Expectation
+		want Standing
+	}{
+		{Expectation{Must: []string{"linearizable:safety"}}, ProvesNothing},
+		{Expectation{Must: []string{"linearizable:availability"}}, ProvesNothing}, // it may be worse than expected
+		{Expectation{Must: []string{linearizableName}}, AsExpected},
+		{Expectation{Pass: true, May: []string{"linearizable:availability"}}, ProvesNothing},
+		{Expectation{Pass: true, May: []string{"linearizable:safety"}}, AsExpected},
+		{Expectation{Pass: true}, Contrary},
+	} {
+		d, err := Decide(c.e, Evidence{Reports: []Report{r}})
+		if err != nil || d.Standing != c.want {
+			t.Errorf("%+v: %v: %v, want %v", c.e, d.Standing, d.Reasons, c.want)
+		}
+	}
+}
