@@ -8,15 +8,6 @@ import (
 	"fencepost.dev/scenarios"
 )
 
-// Check is an error in one sentence if the line can't be done to the target. Nothing is done to it.
-func Check(line scenarios.Fault, target Target) error {
-	fault, options, err := parse(line)
-	if err != nil {
-		return err
-	}
-	return check(fault, options, target)
-}
-
 // Validate checks every line against all that its target's name stands for in the directory, before a run starts.
 func Validate(ctx context.Context, lines []scenarios.Fault, directory Directory) error {
 	for i, line := range lines {

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"fencepost.dev/faults"
@@ -20,6 +21,13 @@ type fragile struct{ stone }
 func (fragile) Kill(context.Context) error  { return nil }
 func (fragile) Start(context.Context) error { return nil }
 
+// place is a directory of one target, whatever it is asked for.
+type place struct{ target faults.Target }
+
+func (p place) Resolve(context.Context, string) ([]faults.Target, error) {
+	return []faults.Target{p.target}, nil
+}
+
 // choosy refuses for a reason of its own.
 type choosy struct{ fragile }
 
@@ -27,7 +35,7 @@ func (choosy) Refuse(fault faults.Fault) error {
 	return errors.New(fault.Name + " is not allowed here")
 }
 
-func TestCheckRefusesInOneSentence(t *testing.T) {
+func TestValidateRefusesInOneSentence(t *testing.T) {
 	yes, no := true, false
 	w := newWorld("v0", "v1")
 	w.targets["v1"].keeps = true
@@ -55,8 +63,8 @@ func TestCheckRefusesInOneSentence(t *testing.T) {
 		{scenarios.Fault{Do: "restart", Options: &faults.RestartOptions{Persistence: &yes}}, w.targets["v1"], ""},
 	} {
 		got := ""
-		if err := faults.Check(c.line, c.target); err != nil {
-			got = err.Error()
+		if err := faults.Validate(t.Context(), []scenarios.Fault{c.line}, place{c.target}); err != nil {
+			got = strings.TrimPrefix(err.Error(), "faults[0]: ")
 		}
 		if got != c.want {
 			t.Errorf("%+v on %s: %q, not %q", c.line, c.target.Name(), got, c.want)

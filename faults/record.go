@@ -1,13 +1,9 @@
 package faults
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"strings"
 	"syscall"
 
 	"fencepost.dev/process"
@@ -31,7 +27,7 @@ func RecordOf(fault string, target Target) Record {
 	record := Record{Fault: fault, Target: target.Name()}
 	if local, ok := target.(Local); ok {
 		record.PID = local.PID()
-		record.Born = born(record.PID)
+		record.Born = process.Born(record.PID)
 	}
 	return record
 }
@@ -57,41 +53,13 @@ func Undo() process.Undo {
 	}}
 }
 
-// Heal mends what the journal at path says is still broken, after the process that wrote it died. more undoes the entries of
-// others in the same journal (topology.Undo). It may be repeated.
-func Heal(path string, more ...process.Undo) error {
-	undo := Undo()
-	for _, other := range more {
-		maps.Copy(undo, other)
-	}
-	if err := process.Replay(path, undo); err != nil {
-		return fmt.Errorf("healing from %s: %w", path, err)
-	}
-	return nil
-}
-
 // resume sets a stopped process going again, with its group, if it is still the one that was stopped.
 func (r Record) resume() error {
-	if r.PID <= 1 || r.Born == "" || born(r.PID) != r.Born {
+	if r.PID <= 1 || r.Born == "" || process.Born(r.PID) != r.Born {
 		return nil
 	}
 	if err := syscall.Kill(-r.PID, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("resuming process group %d: %w", r.PID, err)
 	}
 	return nil
-}
-
-// born is when a process started, as the kernel tells it (the 22nd field of proc_pid_stat(5)); "" if there is none, or
-// where nothing tells: what we stopped is then left to the guard, which ends it.
-func born(pid int) string {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil || pid <= 0 {
-		return ""
-	}
-	// The second field is a name in parentheses, which may hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 20 {
-		return ""
-	}
-	return fields[19]
 }

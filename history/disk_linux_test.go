@@ -50,8 +50,8 @@ func TestFullFileSystem(t *testing.T) {
 	for range 2 {
 		h, err := Load(dir)
 		must(t, err)
-		if got := int64(len(h.Operations)); got != count-dropped || h.Dropped() != dropped {
-			t.Errorf("%d operations were taken, %d read; %d dropped, and %d by the files", count-dropped, got, dropped, h.Dropped())
+		if got := int64(len(h.Operations)); got != count-dropped || h.Sources[0].Dropped != dropped {
+			t.Errorf("%d operations were taken, %d read; %d dropped, and %d by the files", count-dropped, got, dropped, h.Sources[0].Dropped)
 		}
 		must(t, Finish(dir))
 	}

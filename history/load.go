@@ -16,15 +16,6 @@ type History struct {
 	Sources    []Source    // by base name, the witness's log last
 }
 
-// Dropped counts the operations that recorders could not record. A history that lacks some proves no pass.
-func (h *History) Dropped() int64 {
-	var n int64
-	for _, s := range h.Sources {
-		n += s.Dropped
-	}
-	return n
-}
-
 // Load reads the results directory dir whole: its history/, its resource log and its faults.jsonl, as Open finds them.
 func Load(dir string) (*History, error) {
 	r, err := Open(dir)

@@ -295,7 +295,7 @@ func TestDiskFull(t *testing.T) {
 	for _, d := range []string{dir, killed} {
 		h, err := Load(d)
 		must(t, err)
-		if len(h.Operations) != 8 || h.Dropped() != 5 || h.Sources[0].Error == "" {
+		if len(h.Operations) != 8 || h.Sources[0].Dropped != 5 || h.Sources[0].Error == "" {
 			t.Errorf("%d operations read, and %+v", len(h.Operations), h.Sources[0])
 		}
 		for _, o := range h.Operations {

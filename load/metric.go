@@ -45,19 +45,6 @@ func (m Metric) Unit() string {
 	return "s"
 }
 
-func (m Metric) String() string {
-	name := ""
-	for word, stat := range stats {
-		if stat == m.Stat {
-			name = word
-		}
-	}
-	if m.Stat == Percentile {
-		name = "p" + strconv.FormatFloat(m.Quantile*100, 'g', 10, 64)
-	}
-	return strings.TrimSpace(m.Kind + " " + name)
-}
-
 var percentile = regexp.MustCompile(`^p(\d{1,2})(?:\.?(\d{1,6}))?$`)
 var kindName = regexp.MustCompile(`^[a-z][a-z-]*$`)
 

@@ -14,12 +14,6 @@ type Schedule interface {
 	Next() (due time.Duration, ok bool)
 }
 
-// ScheduleFunc makes a function a Schedule.
-type ScheduleFunc func() (time.Duration, bool)
-
-// Next calls the function.
-func (f ScheduleFunc) Next() (time.Duration, bool) { return f() }
-
 // Spacing is how arrivals of a rate are spread.
 type Spacing uint8
 

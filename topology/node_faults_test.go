@@ -142,7 +142,7 @@ func TestHealResumesWhatIsStillStopped(t *testing.T) {
 	}
 	inject(t, "pause", target, faults.Order{})
 	for range 2 {
-		if err := faults.Heal(path); err != nil {
+		if err := process.Replay(path, faults.Undo()); err != nil {
 			t.Fatal(err)
 		}
 		set(t, client(t, topology, 10*time.Second), "k")
