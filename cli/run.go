@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options.Command = commandLine("bench run "+shellQuote(args[0]), c.Flags())
+			options.Command = commandLine("bench run "+shellQuote(args[0]), c.Flags(), ofSuite)
 			return s.runOne(c.Context(), options, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -156,13 +157,19 @@ func (s *session) runOne(ctx context.Context, options harness.Options, stdout, s
 	return statusOf(material.Result.Standing())
 }
 
-// commandLine is the command that repeats a run, without its seed: what was given, but for what only concerns its output. Passwords are never flags, so there
-// are none in it.
-func commandLine(command string, f *pflag.FlagSet) string {
+// outputFlags only concern what is written. ofSuite are those that one run of a verification repeats without, its seed being
+// told by the run itself.
+var (
+	outputFlags = []string{"out", "json", "quiet"}
+	ofSuite     = append([]string{"seed", "tags", "repeat", "controls", "no-skip"}, outputFlags...)
+)
+
+// commandLine is the command that repeats a run or a verification: what was given, but for the flags without. Passwords are
+// never flags, so there are none in it.
+func commandLine(command string, f *pflag.FlagSet, without []string) string {
 	words := []string{command}
 	f.Visit(func(flag *pflag.Flag) {
-		switch flag.Name {
-		case "seed", "out", "json", "quiet", "tags", "repeat", "controls", "no-skip":
+		if slices.Contains(without, flag.Name) {
 			return
 		}
 		values := []string{flag.Value.String()}

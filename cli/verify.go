@@ -48,6 +48,11 @@ machine or topology can't do is skipped, with the reason.`,
 				return err
 			}
 			v.flags = c.Flags()
+			command := "bench verify"
+			for _, name := range args {
+				command += " " + shellQuote(name)
+			}
+			v.suite.Command = commandLine(command, c.Flags(), outputFlags)
 			return v.run(c.Context(), chosen, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -102,7 +107,7 @@ func (v *verification) run(ctx context.Context, chosen []*scenarios.Scenario, st
 	if err := harness.MakeResults(v.out); err != nil {
 		return err
 	}
-	v.suite = reports.Suite{Schema: reports.SuiteSchema, Version: harness.Version(), Started: time.Now(), NoSkip: v.noSkip}
+	v.suite.Schema, v.suite.Version, v.suite.Started, v.suite.NoSkip = reports.SuiteSchema, harness.Version(), time.Now(), v.noSkip
 	// What has run is written, whatever ends the rest.
 	failed := v.entries(ctx, chosen, stderr)
 	v.suite.Elapsed = time.Since(v.suite.Started).Seconds()
@@ -182,7 +187,7 @@ func (v *verification) once(ctx context.Context, s *scenarios.Scenario, of strin
 		dir = filepath.Join(s.Name, strconv.Itoa(n))
 	}
 	options.Out = filepath.Join(v.out, dir)
-	options.Command = commandLine("bench run "+shellQuote(of), v.flags)
+	options.Command = commandLine("bench run "+shellQuote(of), v.flags, ofSuite)
 	if s.Name != of {
 		options.Command += " --control"
 	}
