@@ -116,7 +116,8 @@ type limitFlags struct {
 }
 
 func (l *limitFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&l.engine, "engine", "", "who (`ENGINE`) decides linearizability: "+strings.Join(harness.Engines(), ", "))
+	f.StringVar(&l.engine, "engine", "", "who (`ENGINE`) decides linearizability: "+strings.Join(harness.Engines(), ", ")+
+		"; without it, porcupine up to 4,000 operations on an object, and stream beyond or where porcupine can't")
 	f.DurationVar(&l.time, "check-time", time.Minute, "how long one check may take before it is inconclusive")
 	f.StringVar(&l.memory, "check-memory", "1GiB", "how much memory one check may take before it is inconclusive")
 }

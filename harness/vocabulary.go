@@ -74,7 +74,7 @@ func Engines() []string {
 	return names
 }
 
-// ParseEngine finds an engine by name; "" is the default one.
+// ParseEngine finds an engine by name; "" chooses one for each object by how many operations it has.
 func ParseEngine(name string) (models.Engine, error) {
 	e := models.Engine(name)
 	if name != "" && !slices.Contains(engines, e) {

@@ -131,6 +131,8 @@ type Input struct {
 type Limit struct {
 	Time   time.Duration // per check; 0: a minute
 	Memory int64         // bytes, per check; 0: 1 GiB
+	// Engine decides linearizability; "": Porcupine where an object has at most a few thousand operations, and the stream engine
+	// where it has more or Porcupine can't decide it.
 	Engine Engine
 	// Parallel is how many partitions are decided at once; 0: as many as there are CPUs.
 	Parallel int

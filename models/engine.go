@@ -9,8 +9,11 @@ import (
 	"fencepost.dev/history"
 )
 
-// defaultEngine decides where the Limit names none.
-const defaultEngine = EnginePorcupine
+// porcupineMost is how many operations an object may have for Porcupine to decide it where the Limit names no engine. It
+// remembers a bit for each operation in each state that it has tried, so its memory and time grow with the square: 4,000
+// operations take it some 3 MiB at the least, a million a hundred gigabytes. Up to there it is the one that others know and
+// trust.
+const porcupineMost = 4000
 
 // decision is what an engine says of one partition.
 type decision struct {
@@ -23,10 +26,19 @@ type decision struct {
 	missed bool
 	// disagree: the engines differ where they must not.
 	disagree bool
+	// starved: it is inconclusive for want of memory.
+	starved bool
 }
 
 func undecided(format string, args ...any) decision {
 	return decision{verdict: Inconclusive, reason: fmt.Sprintf(format, args...)}
+}
+
+// starved is undecided for want of memory.
+func starved(format string, args ...any) decision {
+	d := undecided(format, args...)
+	d.starved = true
+	return d
 }
 
 // budget is what deciding one partition may cost. Time is the context's.
@@ -54,7 +66,12 @@ func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops 
 		}
 		return reconcile(spec.Timed, stream, porcupine)
 	case "":
-		return decide(ctx, defaultEngine, spec, ops, b)
+		if len(ops) <= porcupineMost {
+			if d := decidePorcupine(ctx, spec, ops, b); d.verdict != Inconclusive || ctx.Err() != nil {
+				return d
+			}
+		}
+		return decideStream(ctx, spec, ops, b)
 	}
 	return undecided("there is no engine called %q: use %s, %s or %s", engine, EngineStream, EnginePorcupine, EngineBoth)
 }
@@ -64,7 +81,9 @@ func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops 
 func reconcile(timed bool, stream, porcupine decision) decision {
 	switch {
 	case porcupine.verdict == Inconclusive && stream.verdict == Inconclusive:
-		return undecided("stream: %s; porcupine: %s", stream.reason, porcupine.reason)
+		d := undecided("stream: %s; porcupine: %s", stream.reason, porcupine.reason)
+		d.starved = stream.starved || porcupine.starved
+		return d
 	case porcupine.verdict == Inconclusive:
 		return stream
 	case stream.verdict == Inconclusive:

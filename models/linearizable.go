@@ -118,10 +118,12 @@ func linearize[S comparable](ctx context.Context, in *Input, o object[S]) Report
 	list := partitions(in, o)
 	rulings := make([]ruling, len(list))
 	parallel := max(1, min(in.Limit.parallel(), len(list)))
-	b := budget{memory: in.Limit.memory() / int64(parallel)}
-	judge := func(ctx context.Context, ops []history.Operation) decision {
-		return decide(ctx, in.Limit.Engine, o.spec, ops, b)
+	judgeWith := func(memory int64) judge {
+		return func(ctx context.Context, ops []history.Operation) decision {
+			return decide(ctx, in.Limit.Engine, o.spec, ops, budget{memory})
+		}
 	}
+	judge := judgeWith(in.Limit.memory() / int64(parallel))
 
 	var next, decided atomic.Int64
 	var working sync.WaitGroup
@@ -136,7 +138,14 @@ func linearize[S comparable](ctx context.Context, in *Input, o object[S]) Report
 		})
 	}
 	working.Wait()
-	return o.report(ctx, in, rulings, judge)
+	// The memory is there once: what its share was too small for gets all of it, now that the others are done.
+	whole := judgeWith(in.Limit.memory())
+	for i, r := range rulings {
+		if parallel > 1 && r.starved {
+			rulings[i] = ruled(ctx, list[i], o, whole)
+		}
+	}
+	return o.report(ctx, in, rulings, whole)
 }
 
 // ruled is rule, with a panic turned into indecision.
@@ -170,7 +179,7 @@ func rule[S comparable](ctx context.Context, p partition, o object[S], judge jud
 		return r
 	}
 	d := judge(ctx, excused)
-	missed, disagree, reason := r.missed || d.missed, r.disagree || d.disagree, r.reason
+	missed, disagree, hungry, reason := r.missed || d.missed, r.disagree || d.disagree, r.starved || d.starved, r.reason
 	switch {
 	case d.verdict == Violation:
 		r.decision, r.severity, r.failing = d, Safety, excused
@@ -179,7 +188,7 @@ func rule[S comparable](ctx context.Context, p partition, o object[S], judge jud
 	case d.verdict == Inconclusive && r.verdict == Violation:
 		r.open = d.reason
 	}
-	if r.missed, r.disagree = missed, disagree; disagree && r.reason == "" {
+	if r.missed, r.disagree, r.starved = missed, disagree, hungry && r.severity != Safety; disagree && r.reason == "" {
 		r.reason = cmp.Or(reason, d.reason)
 	}
 	return r

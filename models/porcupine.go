@@ -19,7 +19,7 @@ func decidePorcupine[S comparable](ctx context.Context, spec Spec[S], ops []hist
 	ops = withoutEchoes(spec, ops)
 	s := newSearch(ctx, spec, ops, b)
 	if least := int64(len(ops)) * s.entry; least > b.memory {
-		return undecided("porcupine would need at least %d MiB for %d operations on one object, and has %d: raise the limit on memory or use the stream engine",
+		return starved("porcupine would need at least %d MiB for %d operations on one object, and has %d: raise the limit on memory or use the stream engine",
 			least>>20, len(ops), b.memory>>20)
 	}
 	if len(ops) == 0 {
@@ -28,7 +28,9 @@ func decidePorcupine[S comparable](ctx context.Context, spec Spec[S], ops []hist
 	model := s.model()
 	ok := porcupine.CheckOperations(model, s.operations())
 	if s.gaveUp != "" {
-		return undecided("%s", s.gaveUp)
+		d := undecided("%s", s.gaveUp)
+		d.starved = s.starved
+		return d
 	}
 	if !ok {
 		return decision{verdict: Violation}
@@ -85,6 +87,8 @@ type search[S comparable] struct {
 	memory int64
 	steps  int64
 	gaveUp string
+	// starved: it gave up for want of memory.
+	starved bool
 }
 
 func newSearch[S comparable](ctx context.Context, spec Spec[S], ops []history.Operation, b budget) *search[S] {
@@ -176,7 +180,7 @@ func (s *search[S]) overdrawn() bool {
 	}
 	s.steps++
 	if s.steps*s.entry > s.memory {
-		s.gaveUp = "porcupine ran out of its memory limit: raise it or use the stream engine"
+		s.gaveUp, s.starved = "porcupine ran out of its memory limit: raise it or use the stream engine", true
 	} else if s.steps%64 == 0 && s.ctx.Err() != nil {
 		s.gaveUp = outOfTime(s.ctx)
 	}

@@ -104,3 +104,61 @@ func TestSeverityMayBeOpen(t *testing.T) {
 		}
 	}
 }
+
+// taken is n operations of a lock that is taken and released in turn.
+func taken(n int) []history.Operation {
+	var ops []history.Operation
+	for i := range n {
+		op := lockAt(history.Acquire, uint16(i/2), history.OK, int64(10*i), int64(10*i+1))
+		if i%2 == 1 {
+			op = lockAt(history.Release, uint16(i/2), history.OK, int64(10*i), int64(10*i+1))
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// Where no engine is named, Porcupine decides up to porcupineMost operations and the stream engine beyond. Who it was shows in
+// where the search for a witness begins: only the stream engine says.
+func TestEngineByLength(t *testing.T) {
+	o := lockObject(&Input{Names: &history.Names{}})
+	for _, c := range []struct {
+		n      int
+		stream bool
+	}{{porcupineMost, false}, {porcupineMost + 1, true}} {
+		ops := taken(c.n)
+		at := len(ops)/2 | 1
+		ops[at].Outcome = history.Refused // a holder's own release
+		d := decide(context.Background(), "", o.spec, ops, testBudget)
+		if d.verdict != Violation || (d.failedAt != 0) != c.stream {
+			t.Errorf("%d operations: %+v, by stream should be %v", c.n, d, c.stream)
+		}
+	}
+	// One that Porcupine has no memory for is the stream engine's, however short.
+	if d := decide(context.Background(), "", o.spec, taken(1000), budget{memory: 200 << 10}); d.verdict != Pass {
+		t.Errorf("%+v", d)
+	}
+}
+
+// The limit on memory is one for all objects: one whose share was too small for gets all of it.
+func TestMemoryIsShared(t *testing.T) {
+	var ops []history.Operation
+	for key := range uint32(4) {
+		for _, op := range taken(1000) {
+			op.Key = key + 1
+			ops = append(ops, op)
+		}
+	}
+	slices.SortStableFunc(ops, byCall)
+	h := &history.History{Operations: ops}
+	h.Names = history.Names{Keys: []string{"", "a", "b", "c", "d"}, Workers: []history.Process{{Worker: "w1", Incarnation: 1}}}
+	in := simInput(t, h, Contract{})
+	in.Limit = Limit{Parallel: 4, Engine: EnginePorcupine, Memory: 1 << 20}
+	if r := linearizable.Run(context.Background(), in); r.Verdict != Pass || r.Decided != 4000 {
+		t.Errorf("%s: %s; %d decided", r.Verdict, r.Reason, r.Decided)
+	}
+	in.Limit.Memory = 256 << 10
+	if r := linearizable.Run(context.Background(), in); r.Verdict != Inconclusive {
+		t.Errorf("with less than one of them needs: %s", r.Verdict)
+	}
+}

@@ -90,7 +90,7 @@ func (w *sweep[S, M]) search(x int32) bool {
 				w.next.add(&w.rules, &c, true)
 			}
 			if n := max(len(w.seen.items), len(w.next.items)); n > w.next.most {
-				return w.stop(undecided("the stream engine would need more than %d configurations at once: raise the limit on memory", n))
+				return w.stop(starved("the stream engine would need more than %d configurations at once: raise the limit on memory", n))
 			}
 		}
 	}

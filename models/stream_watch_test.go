@@ -143,7 +143,7 @@ func TestWatchIsPrompt(t *testing.T) {
 			}
 		}
 	})
-	if seen < 20 {
+	if !testing.Short() && seen < 20 {
 		t.Errorf("only %d violations", seen)
 	}
 }
