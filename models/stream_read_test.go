@@ -167,3 +167,15 @@ func hardOverwrites(n int64) []history.Operation {
 	}
 	return append(ops, history.Operation{Kind: toyRead, A: -1, Call: 101, Return: 102, Outcome: history.OK})
 }
+
+// A record of several batches to a worker is decided whole, and in order: an operation of a key that came after a later one
+// would end in a panic, and so in an inconclusive report.
+func TestCheckRecordOfManyBatches(t *testing.T) {
+	const n = 5 * batchLength
+	ops := lockHistory(n, 30)
+	o := PrepareOptions{Primitive: "lock", Limit: Limit{Parallel: 2, Time: 5 * time.Minute}}
+	got, err := CheckRecord(context.Background(), record(t, t.TempDir(), ops, 0), o)
+	if err != nil || got.Verdict != Pass || got.Decided != len(ops) {
+		t.Errorf("%v %v: %d of %d decided", got, err, got.Decided, len(ops))
+	}
+}
