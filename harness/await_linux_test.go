@@ -49,12 +49,11 @@ func TestWorkerStoppedByAStranger(t *testing.T) {
 	if all := strings.Join(notices, "\n"); !strings.Contains(all, "kill -CONT") {
 		t.Errorf("nobody was told what to do: %q", all)
 	}
-	// stopPatience and what a loaded machine needs to close histories and judge; without it the drain alone takes 20 s.
-	if took := time.Since(settling); settling.IsZero() || took > drainPatience-stopPatience {
-		t.Errorf("after its load the run took %s", took)
-	} else {
-		t.Logf("after its load the run took %s", took)
+	// It was killed while the run waited for its turns: nobody's patience was used up. How long the rest takes is the machine's.
+	if all := strings.Join(m.Result.Reasons, "\n"); strings.Contains(all, "did not end within") {
+		t.Errorf("the run waited for the stopped worker to the end: %s", all)
 	}
+	t.Logf("after its load the run took %s", time.Since(settling))
 }
 
 // startedWorker gives the process of a worker's incarnation, which its log is open in.
