@@ -171,7 +171,8 @@ func (c *client) build(ctx context.Context, begin plane.ClientStart) (closers []
 func (c *client) record() (closer func() error, err error) {
 	dir := c.HistoryDir
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "fencepost-history-"); err != nil {
+		dir = c.streamedDir()
+		if err = os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
 	}

@@ -63,9 +63,10 @@ func Join(ctx context.Context, url, token, name string) error {
 	if err != nil {
 		return fmt.Errorf("finding our own executable, which workers run: %w", err)
 	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	agent := plane.NewAgent(conn, plane.AgentOptions{
-		ID: name, Version: Version(), Executable: executable, Dir: logs, Journal: journal,
-		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+		ID: name, Version: Version(), Executable: executable, Dir: logs, Journal: journal, Log: log,
+		Ended: (&executor{conn: conn, log: log}).ended,
 	})
 	err = agent.Run(ctx)
 	if err != nil && agent.Used() {

@@ -4,6 +4,8 @@ package harness
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"fencepost.dev/history"
 	"fencepost.dev/load"
@@ -22,6 +24,12 @@ import (
 //	                                  ◀──    run.stop: start no more turns (an interrupt, or the watcher)
 //	                                  ◀──    run.final.N (one worker): final reads; answers when taken
 //	                                  ◀──    run.finish: close the history, exit
+//
+// And when a worker on another machine has ended, its agent:
+//
+//	run.lack {process}                ──▶    answers what of its history has not come
+//	run.history                       ──▶    the rest
+//	run.log {process, text}           ──▶    the end of its log
 const (
 	subjectReady    = "run.ready"
 	subjectProgress = "run.progress"
@@ -33,6 +41,8 @@ const (
 	subjectFinish   = "run.finish"
 	subjectHistory  = "run.history"
 	subjectSettled  = "run.settled"
+	subjectLack     = "run.lack"
+	subjectLog      = "run.log"
 )
 
 // finalSubject asks one worker for the final reads.
@@ -61,6 +71,22 @@ func (a *assignment) incarnation() history.Process {
 
 // base names the incarnation's files.
 func (a *assignment) base() string { return fmt.Sprintf("%s.%d", a.Worker, a.Incarnation) }
+
+// streamedDir is where an incarnation on another machine records, within the temporary directory that its agent gave it.
+func (a *assignment) streamedDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("fencepost-history-%s-%s", a.Run, a.base()))
+}
+
+// lackRequest asks what has not come of a dead worker's history.
+type lackRequest struct {
+	Process uint16 `json:"process"`
+}
+
+// workerLog is the end of a worker's log.
+type workerLog struct {
+	Process uint16 `json:"process"`
+	Text    []byte `json:"text"`
+}
 
 // ready is what a worker says when it could start its load at once.
 type ready struct {

@@ -85,6 +85,13 @@ func (c *coordinator) remoteAgents(ctx context.Context) (_ []plane.AgentInfo, er
 		return nil, err
 	}
 	c.later(func() error { stop(); return nil })
+	for subject, take := range map[string]func(context.Context, plane.Message) (any, error){subjectLack: c.workerLack, subjectLog: c.workerLog} {
+		stop, err := c.hub.Conn().Serve(subject, take)
+		if err != nil {
+			return nil, err
+		}
+		c.later(func() error { stop(); return nil })
+	}
 	c.Notice(fmt.Sprintf("waiting for %d agents; on each machine:\n  FENCEPOST_TOKEN=%s bench worker --join %s", c.Remote, c.hub.Token(), joinURL(c.hub.URL(), c.Listen)))
 	agents, err := c.crew.fleet.Wait(ctx, c.Remote)
 	if err != nil {

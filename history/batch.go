@@ -29,6 +29,7 @@ const batchMagic = "FPB1"
 const (
 	batchLast  = 1 << iota // the recorder was closed; nothing follows
 	batchFirst             // nothing precedes
+	batchRest              // sent for a dead recorder, after its last: see Rest
 )
 
 // maxUpdates bounds a batch to some 300 kB before compression, below what the plane carries in one message.

@@ -36,7 +36,8 @@ type Source struct {
 	Number uint16 // index into Names.Workers
 	// Closed: the recorder was closed in order. That of a process that was killed was not.
 	Closed bool
-	// Streamed: the files were written by a Receiver. If Closed is false too, the last of what the process did is missing.
+	// Streamed: the files were written by a Receiver. If Closed is false too, the last of what the process did is missing; that
+	// of a process that was killed is closed once somebody has sent the rest of it.
 	Streamed bool
 	// Dropped counts operations that could not be recorded, and Error says why.
 	Dropped int64

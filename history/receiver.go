@@ -26,7 +26,8 @@ type Receiver struct {
 
 	mutex   sync.Mutex
 	bases   map[string]*received
-	names   *interner // for the tap
+	resting map[string]bool // of these only what Rest gives is taken
+	names   *interner       // for the tap
 	workers []Process
 	convert converter
 	closed  bool
@@ -35,6 +36,7 @@ type Receiver struct {
 // received is what has come of one base.
 type received struct {
 	sequence uint64
+	named    int64 // bytes of the sender's names that came
 	table    *nameTable
 	keys     []uint32 // numbers for the tap
 	errors   []uint16
@@ -59,7 +61,7 @@ func NewReceiver(dir string, o ReceiverOptions) (*Receiver, error) {
 			return nil, fmt.Errorf("history: %w", err)
 		}
 	}
-	return &Receiver{dir: dir, o: o, bases: map[string]*received{}, names: newInterner()}, nil
+	return &Receiver{dir: dir, o: o, bases: map[string]*received{}, resting: map[string]bool{}, names: newInterner()}, nil
 }
 
 // Receive takes one batch.
@@ -72,6 +74,9 @@ func (r *Receiver) Receive(data []byte) error {
 	defer r.mutex.Unlock()
 	if r.closed {
 		return fmt.Errorf("history: the receiver is %w", ErrClosed)
+	}
+	if rest := b.flags&batchRest != 0; rest != r.resting[b.base] {
+		return fmt.Errorf("history: batch %d of %s comes %w: the rest of it is sent by somebody else, once that has asked what lacks", b.sequence, b.base, ErrOutOfOrder)
 	}
 	from := r.bases[b.base]
 	if from == nil {
@@ -98,7 +103,7 @@ func (r *Receiver) Receive(data []byte) error {
 	from.sequence = b.sequence
 	from.ending.dropped, from.ending.err = b.dropped, b.err
 	if b.flags&batchLast != 0 {
-		from.ended, from.ending.closed = true, true
+		from.ended, from.ending.closed = true, true // nothing of it is missing
 	}
 	if r.o.Tap != nil {
 		r.tap(from, b)
@@ -191,6 +196,7 @@ func (r *Receiver) keep(from *received, b *batch) error {
 	// Nothing fails from here on.
 	_ = from.table.add(b.base, b.names)
 	from.size += int64(len(names))
+	from.named += int64(len(b.names))
 	for i := range b.updates {
 		if u := &b.updates[i]; u.Operation.Commit == Completed {
 			from.segments[uint32(u.ID>>32)].completed++

@@ -30,6 +30,8 @@ const (
 	defaultLost = 5 * time.Second
 	// endGrace is how long an agent that ends waits for its processes to be reaped after killing them.
 	endGrace = 3 * time.Second
+	// leftPatience bounds AgentOptions.Ended.
+	leftPatience = 10 * time.Second
 )
 
 // AgentOptions say what an agent is.
@@ -39,8 +41,17 @@ type AgentOptions struct {
 	Executable string // what client processes run; empty is this program
 	Dir        string // where workers' logs go
 	Journal    *process.Journal
-	Log        *slog.Logger  // nil discards
-	Lost       time.Duration // after how much silence the coordinator counts as gone; 0 is 5 s
+	Log        *slog.Logger // nil discards
+	// Ended, if not nil, is called when a worker's process has ended, before that is reported: what it left here is still to be
+	// dealt with. ctx bounds it. It may be called for several workers at once.
+	Ended func(ctx context.Context, left Left)
+	Lost  time.Duration // after how much silence the coordinator counts as gone; 0 is 5 s
+}
+
+// Left is what a worker's process leaves on its agent's machine.
+type Left struct {
+	Assignment json.RawMessage // as it was launched with
+	Log        string          // the path of its log
 }
 
 // Agent starts workers' client processes as its own children and does to them what the fleet asks. The one in the
@@ -218,6 +229,7 @@ func (a *Agent) launch(ctx context.Context, m Message) (any, error) {
 	if !filepath.IsLocal(log) {
 		return nil, fmt.Errorf("agent %s: a worker's log must be within the agent's directory, not %q", a.o.ID, log)
 	}
+	path := filepath.Join(a.o.Dir, log)
 	start, err := json.Marshal(ClientStart{
 		URL: a.conn.url, Token: a.conn.token,
 		Worker: order.Worker, Incarnation: order.Incarnation, Assignment: order.Assignment, Share: order.Share,
@@ -238,20 +250,20 @@ func (a *Agent) launch(ctx context.Context, m Message) (any, error) {
 		Path:  a.o.Executable,
 		Env:   []string{"FENCEPOST_ROLE=client", "FENCEPOST_PLANE=" + a.conn.url},
 		Stdin: bytes.NewReader(start),
-		Log:   filepath.Join(a.o.Dir, log),
+		Log:   path,
 	}, a.o.Journal)
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: starting worker %s: %w", a.o.ID, name, err)
 	}
 	a.workers[name], a.used = p, true
 	a.watches.Add(1)
-	go a.watch(name, p)
+	go a.watch(name, p, Left{Assignment: order.Assignment, Log: path})
 	a.o.Log.Info("started", "worker", name, "pid", p.PID())
 	return launchReply{PID: p.PID()}, nil
 }
 
-// watch waits for a worker's end and tells the fleet until it has answered, the agent ends, or the coordinator is gone.
-func (a *Agent) watch(name string, p *process.Process) {
+// watch waits for a worker's end, has what it left dealt with, and tells the fleet until it has answered, the agent ends, or the coordinator is gone.
+func (a *Agent) watch(name string, p *process.Process, left Left) {
 	defer a.watches.Done()
 	<-p.Done()
 	ended := time.Now()
@@ -263,7 +275,12 @@ func (a *Agent) watch(name string, p *process.Process) {
 		report.Signal = status.Signal().String()
 	}
 	a.o.Log.Info("ended", "worker", name, "code", report.Code, "signal", report.Signal)
-	for until := ended.Add(a.o.Lost); time.Now().Before(until); {
+	if a.o.Ended != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), leftPatience)
+		a.o.Ended(ctx, left)
+		cancel()
+	}
+	for until := time.Now().Add(a.o.Lost); time.Now().Before(until); {
 		report.Ago = time.Since(ended)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		err := a.conn.Request(ctx, exitSubject, report, nil)
