@@ -255,7 +255,7 @@ func (inc *incarnation) lastWords() string {
 	if words := strings.TrimSpace(string(text)); err == nil && words != "" {
 		return words[max(0, len(words)-500):]
 	}
-	return "its log is on its agent's machine"
+	return "its log did not come from its agent"
 }
 
 func (inc *incarnation) isDrained() bool {

@@ -46,6 +46,11 @@ const externalProvider = "external"
 
 // faultsFit refuses a schedule that the workers or the topology can't do, before anything is started.
 func (c *coordinator) faultsFit(ctx context.Context) error {
+	if len(c.scenario.Topology) > 0 {
+		if err := connectionsFit(c.scenario.Load.Clients); err != nil {
+			return err
+		}
+	}
 	would := directory{crew: c.crew, stores: map[string]faults.Directory{}}
 	for _, name := range sortedNames(c.scenario.Topology) {
 		order, err := c.order(name)
@@ -60,6 +65,15 @@ func (c *coordinator) faultsFit(ctx context.Context) error {
 		return &CannotError{err}
 	}
 	return nil
+}
+
+// connectionsFit refuses more clients to a worker than it has connections for: those beyond would wait for one until they gave up.
+func connectionsFit(clients int) error {
+	if clients <= endpoint.PoolSize {
+		return nil
+	}
+	return fmt.Errorf("%d clients a worker are more than the %d connections that a worker may have to a store: give --clients %d or fewer, and more --workers instead",
+		clients, endpoint.PoolSize, endpoint.PoolSize)
 }
 
 // bringUp starts the stores of the scenario.
