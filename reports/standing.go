@@ -54,6 +54,9 @@ func standingSentence(r *Result) string {
 	case AsExpected:
 		return "As expected: " + expected + "."
 	case Inconclusive:
+		if r.Verdict == models.Violation {
+			return "The violation is proven, and does not settle whether the run shows what it was to show: " + expected + "."
+		}
 		return "It proves nothing. Expected: " + expected + "."
 	}
 	amiss := func(c Check) bool { _, amiss := remark(r, &c); return amiss }
