@@ -20,6 +20,14 @@ var explainer = goldmark.New(
 	goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(withinPage{}, 100))),
 )
 
+// explainsTitle heads the scenario's explanation: of what is wrong, or of what holds.
+func explainsTitle(r *Result) string {
+	if r.Expected == "violation" {
+		return "Why, and what fixes it"
+	}
+	return "What this run looks at"
+}
+
 // markdown renders Markdown as a part of a page; "" gives "".
 func markdown(source string) (template.HTML, error) {
 	if source == "" {

@@ -56,6 +56,7 @@ type reportPage struct {
 	Facts, Environment                          []fact
 	Tales                                       []*taleView
 	Explains                                    template.HTML
+	ExplainsTitle                               string
 	Checks                                      []checkView
 	Coverage, Thresholds                        []row
 	LoadSentence, ChartNote, StallSentence      string
@@ -118,8 +119,8 @@ func newReportPage(m *Material, linked map[string]string) (*reportPage, error) {
 		Title:    fmt.Sprintf("%s: %s", cleanName(r.Scenario), r.Verdict),
 		Scenario: cleanName(r.Scenario), Subject: cleanName(r.Subject), Verdict: r.Verdict.String(),
 		Headline: capital(r.Verdict.String()), Standing: string(r.Standing()), StandingClass: standingClass(r.Standing()),
-		Expectation: standingSentence(r),
-		Summary:     cleanText(r.Summary), Command: clean(r.Command, 4*longText), Pair: cleanName(r.Pair),
+		Expectation: standingSentence(r), ExplainsTitle: explainsTitle(r),
+		Summary: cleanText(r.Summary), Command: clean(r.Command, 4*longText), Pair: cleanName(r.Pair),
 		Version:       cleanName(r.Environment.Version),
 		CutShort:      r.CutShort,
 		LoadSentence:  loadSentence(r),

@@ -35,7 +35,7 @@ func renderMarkdown(m *Material, _ map[string]string) ([]byte, error) {
 	w.checks(r)
 	w.numbers(r)
 	if r.Explains != "" {
-		w.line("<details><summary>Why, and what fixes it</summary>")
+		w.line("<details><summary>%s</summary>", explainsTitle(r))
 		w.line("%s", strings.TrimSpace(withoutHTML(cleanLines(r.Explains))))
 		w.line("</details>")
 	}
