@@ -114,11 +114,13 @@ func TestInterruptTwice(t *testing.T) {
 	}
 	ended := time.Now()
 	_ = run.Wait()
-	if took := time.Since(ended); took > 5*time.Second {
+	// Waiting for the turns would take most of their 30 s.
+	if took := time.Since(ended); took > 15*time.Second {
 		t.Errorf("it ended %s after the second interrupt", took)
 	}
 	if status := run.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
 		t.Errorf("it ended with %v, which a shell doesn't report as 130", run.ProcessState)
 	}
-	until(t, 5*time.Second, "the guard has ended all that was left", func() bool { return carriers(t, t.Name()) == 0 })
+	// That the guard needs less than 5 s is shown without the race detector, by make kill9.
+	until(t, 30*time.Second, "the guard has ended all that was left", func() bool { return carriers(t, t.Name()) == 0 })
 }
