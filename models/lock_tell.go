@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"fencepost.dev/history"
 )
@@ -173,10 +174,27 @@ func (t *lockTale) free() string {
 	switch {
 	case t.other != nil:
 		return "it was free"
+	case t.last != nil && t.last.acquire.Outcome == history.Unknown:
+		return fmt.Sprintf("nobody can have held it since %s: what %s asked for at %s, and was never answered, had ended by then",
+			instant(t.last.to), t.names.ClientName(t.last.acquire), instant(t.last.acquire.Call))
 	case t.last != nil:
 		return "nobody can have held it since " + instant(t.last.to)
 	}
 	return "nobody had ever held it"
+}
+
+// slowAnswer is how long a call is open before a client library may have lost patience and sent its request again.
+const slowAnswer = int64(100 * time.Millisecond)
+
+// repeated says what a refusal that no grant explains can be owed to, if its call was open for long: a request that was sent
+// twice, which a history of calls doesn't show.
+func (t *lockTale) repeated(op *history.Operation) string {
+	open := op.Return - op.Call
+	if t.other != nil || open < slowAnswer {
+		return ""
+	}
+	return fmt.Sprintf("; the call was open for %.2f s, and if a client library repeats a request that is answered late, the first try of "+
+		"this call, or of one that was open beside it, took the lock", float64(open)/1e9)
 }
 
 // lost says why the culprit's client did not hold any more.
@@ -210,7 +228,7 @@ func (t *lockTale) note(op *history.Operation) string {
 	refused := op.Outcome == history.Refused
 	switch culprit := t.isCulprit(op); {
 	case op.Kind == history.Acquire && refused && culprit:
-		return fmt.Sprintf("refused at %s although %s", at, t.free())
+		return fmt.Sprintf("refused at %s although %s%s", at, t.free(), t.repeated(op))
 	case op.Kind == history.Acquire && refused:
 		return "refused at " + at
 	case refused && culprit:

@@ -59,6 +59,24 @@ func TestWitness(t *testing.T) {
 				"refused at 1.501 s although nobody can have held it since 1.303 s"},
 		},
 		{
+			"refused by a call that was open for long", Contract{}, `
+			w5/c0 acquire k +0..+1 ok X
+			w6/c0 acquire k +300..+1500 refused Y`,
+			Availability, 1500, "w6/c0 was refused k at 2.700 s although nobody can have held it since 1.303 s.",
+			[]string{"w5/c0 acquire", "w5/c0 expire", "w6/c0 acquire"},
+			[]string{"granted at 1.201 s; could not have expired before 1.298 s", "its time-to-live ends between 1.298 s and 1.303 s",
+				"refused at 2.700 s although nobody can have held it since 1.303 s; the call was open for 1.20 s, and if a client library " +
+					"repeats a request that is answered late, the first try of this call, or of one that was open beside it, took the lock"},
+		},
+		{
+			"refused after an acquire that had no answer", Contract{}, `
+			w5/c0 acquire k +0..+50 unknown X
+			w6/c0 acquire k +3000..+3001 refused Y`,
+			Availability, 3001, "w6/c0 was refused k at 4.201 s although nobody can have held it since 2.352 s: what w5/c0 asked for at 1.200 s, " +
+				"and was never answered, had ended by then.",
+			[]string{"w5/c0 acquire", "w5/c0 expire", "w6/c0 acquire"}, nil,
+		},
+		{
 			"extended too late", Contract{}, `
 			w5/c0 acquire k +0..+1 ok X
 			w5/c0 extend k +50..+51 ok X

@@ -26,18 +26,18 @@ func (t *tale) events(r *Result) {
 	}
 	events := slices.Concat(r.Faults, r.Stalls)
 	slices.SortStableFunc(events, func(a, b history.Event) int { return int(min(max(a.At-b.At, -1), 1)) })
-	told := 0
+	n := 0
 	for i := range events {
 		e := &events[i]
 		worker := workerOf(e)
-		if worker != "" && !workers[worker] || e.At > t.To || eventEnd(e, t.To) < t.From || told == mostEvents {
+		if worker != "" && !workers[worker] || e.At > t.To || eventEnd(e, t.To) < t.From || n == mostEvents {
 			continue
 		}
 		phrase, lasting := eventPhrase(e)
 		if phrase == "" || implied(e, r.Faults) || e.Kind == history.EventStall && int64(e.Delay) < (t.To-t.From)/stallShare {
 			continue
 		}
-		told++
+		n++
 		who := cleanName(e.Target)
 		if who == "" {
 			who = "run"
@@ -47,8 +47,12 @@ func (t *tale) events(r *Result) {
 			note = "" // its detail says the same
 		}
 		if e.Client != "" && e.Point != "" {
-			note = "caught " + cleanName(e.Client) + " at " + cleanName(e.Point)
+			note = aim(e)
 		}
+		told := *e // the event itself is the record's
+		told.At, told.End = t.stillness(e)
+		seen := told.End == e.End
+		e = &told
 		if e.At >= t.From {
 			t.Steps = append(t.Steps, step{At: e.At, Who: who, Text: phrase, Note: note, Mark: markFault})
 		} else {
@@ -65,12 +69,88 @@ func (t *tale) events(r *Result) {
 				label = faultLabel(e, phrase) + span(time.Duration(e.End-e.At))
 			}
 			if e.End <= t.To && e.Kind != history.EventStall {
-				t.Steps = append(t.Steps, step{At: e.End, Who: who, Mark: markFault,
-					Text: undone(e) + " after " + span(time.Duration(e.End-e.At))})
+				text := undone(e)
+				if !seen {
+					text = "running again"
+				}
+				t.Steps = append(t.Steps, step{At: e.End, Who: who, Mark: markFault, Ends: true, Text: text + " after " + span(time.Duration(e.End-e.At))})
 			}
 		}
 		t.Shades = append(t.Shades, shade{From: e.At, To: end, Label: label, Worker: worker})
 	}
+}
+
+// stillness narrows a pause by the operations of the tale. The event's times enclose it: the process may have run for a
+// moment after the first, and was seen to run only at the second. A worker's clients show that it runs by each call and each
+// answer that they have, and a store by each answer; the pause lies in the longest time between two of those. What the
+// resource decided shows nothing of a worker, whose request may have been under way. An event that is no pause, or not over,
+// is given back as it is.
+func (t *tale) stillness(e *history.Event) (from, to int64) {
+	if e.Kind != history.EventFault || e.Fault != "pause" || e.End == 0 {
+		return e.At, e.End
+	}
+	ran := []int64{e.At, e.End}
+	shows := func(at int64) {
+		if at > e.At && at < e.End {
+			ran = append(ran, at)
+		}
+	}
+	worker := workerOf(e)
+	for i := range t.Steps {
+		for _, op := range []*Operation{t.Steps[i].Op, t.Steps[i].Asked} {
+			switch {
+			case op == nil || op.Synthetic || decision(op):
+			case worker == "":
+				if op.Primitive != "resource" && answered(op) {
+					shows(op.Return)
+				}
+			case strings.HasPrefix(op.Client, e.Target+"/"):
+				shows(op.Call)
+				if answered(op) {
+					shows(op.Return)
+				}
+			}
+		}
+	}
+	slices.Sort(ran)
+	from, to = ran[0], ran[1]
+	for i := 2; i < len(ran); i++ {
+		if ran[i]-ran[i-1] > to-from {
+			from, to = ran[i-1], ran[i]
+		}
+	}
+	return from, to
+}
+
+// points are where a client was when a fault was aimed at it, in words.
+var points = map[string]string{
+	"before-read":       "before it read",
+	"holding":           "while it held its lock",
+	"before-extend":     "before it extended its lock",
+	"before-write":      "before it wrote",
+	"request-in-flight": "with a request under way",
+	"between-commands":  "between two commands",
+}
+
+// aim says whom a fault waited for. One on a worker was done to the whole process, and not to the client alone; one on a store
+// was only timed by a client.
+func aim(e *history.Event) string {
+	point, known := points[e.Point]
+	if !known {
+		point = "at " + cleanName(e.Point)
+	}
+	fault, client := cleanName(e.Fault), cleanName(e.Client)
+	switch {
+	case e.Kind != history.EventFault: // nothing was done
+		return client + ", " + point
+	case workerOf(e) == "":
+		return "the " + fault + " was timed by " + client + ": " + point
+	}
+	did, known := map[string]string{"pause": "stopped", "kill": "ended", "restart": "ended"}[e.Fault]
+	if !known {
+		did = "was on"
+	}
+	return "the " + fault + " was aimed at " + client + " " + point + ", and " + did + " all of " + cleanName(e.Target)
 }
 
 // eventEnd is when an event was over; one that never ended lasts to the end of the tale.

@@ -14,11 +14,13 @@ type hold struct {
 	Client string
 	TTL    int64 // of the grant or its last extension, ns; 0: it has none
 	Token  int64
+	Asked  int64 // for the grant
 	From   int64 // granted
 	Until  int64 // released, or its time was over: it can't be in force later
 	// Believed is when its client gave it up, knew that it had lost it, or did the last thing under it that is recorded.
 	Believed int64
-	Expired  bool // its time was over; else it was released
+	Expired  bool  // its time was over; else it was released
+	Soonest  int64 // when its time can have been over at the earliest
 	// Open: it is not known to have ended within the tale.
 	Open bool
 }
@@ -33,7 +35,7 @@ func (t *tale) holds() {
 		if op.Kind == history.Acquire.String() && op.Outcome == history.OK.String() && g != 0 && byGrant[g] == nil {
 			byGrant[g] = &hold{
 				Grant: g, Client: cleanName(op.Client), TTL: op.Fields["ttl_ns"], Token: op.Fields["token"],
-				From: op.Return, Until: math.MaxInt64, Believed: op.Return,
+				Asked: op.Call, From: op.Return, Until: math.MaxInt64, Believed: op.Return,
 			}
 			order = append(order, g)
 		}
@@ -48,11 +50,41 @@ func (t *tale) holds() {
 		t.Holds = append(t.Holds, *byGrant[g])
 	}
 	sort.SliceStable(t.Holds, func(i, j int) bool { return t.Holds[i].From < t.Holds[j].From })
+	t.makeWay()
+}
+
+// early is how much of its time a grant may lack at its end, as its store's clock has it: a part in so many. It is twice the
+// drift that the checks assume, since nothing is decided here.
+const early = 500
+
+// makeWay has what expired be over when the next was granted, if it can have been. Until is the latest that it can be; that
+// another was granted the object before shows that it was over by then. A grant that came too early for that clashes.
+func (t *tale) makeWay() {
+	for i := range t.Holds {
+		h := &t.Holds[i]
+		for j := range t.Holds {
+			next := &t.Holds[j]
+			if h.Expired && next.From > h.From && next.From < h.Until && next.From >= h.Soonest {
+				h.Until = next.From
+			}
+		}
+	}
+	for i := range t.Steps { // those of the witness are told as late as they can be, too
+		s := &t.Steps[i]
+		if s.Op == nil || !s.Op.Synthetic {
+			continue
+		}
+		for j := range t.Holds {
+			if next := &t.Holds[j]; next.Grant != s.Op.Fields["grant"] && next.From >= s.Op.Call && next.From < s.At {
+				s.At = next.From
+			}
+		}
+	}
 }
 
 // settle finds when a hold ended, and when its client thought so.
 func (t *tale) settle(h *hold) {
-	renewed, ended := h.From, int64(math.MaxInt64)
+	renewed, asked, ended := h.From, h.Asked, int64(math.MaxInt64)
 	gaveUp := int64(math.MaxInt64)
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -64,7 +96,7 @@ func (t *tale) settle(h *hold) {
 		switch op.Kind {
 		case history.Extend.String():
 			if ok && op.Call-renewed <= h.TTL { // one that came later can't have revived what was over
-				renewed = max(renewed, op.Return)
+				renewed, asked = max(renewed, op.Return), max(asked, op.Call)
 			} else if ok {
 				h.Believed = max(h.Believed, op.Return)
 			} else if op.Outcome == history.Refused.String() {
@@ -86,6 +118,7 @@ func (t *tale) settle(h *hold) {
 	}
 	if h.TTL > 0 && h.TTL < models.Unbounded-renewed {
 		h.Until, h.Expired = renewed+h.TTL, true
+		h.Soonest = asked + h.TTL - h.TTL/early
 	}
 	if ended < h.Until {
 		h.Until, h.Expired = ended, false

@@ -370,7 +370,7 @@ func faultViews(r *Result) (views []faultView, more string) {
 		}
 		var how []string
 		if e.Point != "" {
-			how = append(how, "caught "+cleanName(e.Client)+" at "+cleanName(e.Point))
+			how = append(how, aim(e))
 		}
 		if e.Kind == history.EventFault && !e.Confirmed {
 			how = append(how, "not confirmed")

@@ -43,6 +43,7 @@ type step struct {
 	Text   string
 	Note   string // what the operation contributes to the witness
 	Mark   mark
+	Ends   bool // a fault's end
 	// Around: not of the witness; shown so that it can be understood.
 	Around bool
 	Op     *Operation // nil: not an operation
@@ -61,6 +62,7 @@ const (
 	markOffence mark = "offence" // the operation that proves it wrong
 	markFault   mark = "fault"
 	markExpiry  mark = "expiry"
+	markCall    mark = "call" // told apart from its answer, which is a step of its own
 )
 
 // newTale tells a finding. around is what the history knows of the grants that occur in it.
@@ -82,7 +84,11 @@ func (t *tale) build(r *Result, around *surroundings) {
 	t.offence()
 	t.expiries()
 	t.events(r)
-	sort.SliceStable(t.Steps, func(i, j int) bool { return t.Steps[i].At < t.Steps[j].At })
+	t.asked()
+	sort.SliceStable(t.Steps, func(i, j int) bool {
+		a, b := &t.Steps[i], &t.Steps[j]
+		return a.At < b.At || a.At == b.At && a.rank() < b.rank()
+	})
 	n := 0
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -93,6 +99,36 @@ func (t *tale) build(r *Result, around *surroundings) {
 				t.Actors = append(t.Actors, s.Who)
 			}
 		}
+	}
+}
+
+// rank orders what was at one instant: what made an operation possible, the operation, and what came of it.
+func (s *step) rank() int {
+	switch {
+	case s.Mark == markExpiry || s.Ends:
+		return 0
+	case s.Mark == markFault:
+		return 2
+	}
+	return 1
+}
+
+// longAsked is how long an operation was under way if its call is told too, where something happened meanwhile.
+const longAsked = int64(100 * time.Millisecond)
+
+// asked adds a line for the call of an operation that was under way for long while something else of the tale happened: what
+// came in between may be why.
+func (t *tale) asked() {
+	for _, s := range slices.Clone(t.Steps) {
+		op := s.Op
+		if op == nil || op.Synthetic || decision(op) || s.At-op.Call < longAsked || op.Call < t.From {
+			continue
+		}
+		meanwhile := func(o step) bool { return o.At > op.Call && (o.At < s.At || o.At == s.At && o.Mark == markFault) }
+		if !slices.ContainsFunc(t.Steps, meanwhile) {
+			continue
+		}
+		t.Steps = append(t.Steps, step{At: op.Call, Who: s.Who, Mark: markCall, Around: true, Text: "asked: " + op.Kind + " " + cleanName(op.Key)})
 	}
 }
 

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -57,6 +58,108 @@ func TestHolds(t *testing.T) {
 		h := told(c.ops...).holdOf(5)
 		if h.Until != c.until*ms || h.Believed != c.believed*ms || h.Expired != c.expired {
 			t.Errorf("%s: until %d ms, believed until %d ms, expired %v; want %d, %d, %v", c.name, h.Until/ms, h.Believed/ms, h.Expired, c.until, c.believed, c.expired)
+		}
+	}
+}
+
+// TestExpiryComesBeforeTheGrantThatNeedsIt: the end of a time-to-live is known within the time that its call took, and a later
+// grant narrows it down. A grant that came before it can have ended does not: both held it.
+func TestExpiryComesBeforeTheGrantThatNeedsIt(t *testing.T) {
+	slow := lockOp("acquire", "w1/c0", 0, 20, 5, "ok") // over between 300 and 320 ms
+	expire := lockOp("expire", "w1/c0", 300, 320, 5, "ok")
+	expire.Synthetic = true
+	for _, c := range []struct {
+		name string
+		ops  []Operation
+		want string
+	}{
+		{"narrowed down", []Operation{slow, lockOp("acquire", "w2/c0", 308, 310, 6, "ok")}, "granted 20, expiry 310, granted 310"},
+		{"after it", []Operation{slow, lockOp("acquire", "w2/c0", 329, 330, 6, "ok")}, "granted 20, expiry 320, granted 330"},
+		{"a clash", []Operation{slow, lockOp("acquire", "w2/c0", 288, 290, 6, "ok"), lockOp("release", "w2/c0", 340, 350, 6, "ok")}, "granted 20, granted 290, expiry 320, released 350"},
+		{"of the witness", []Operation{slow, expire, lockOp("acquire", "w2/c0", 308, 310, 6, "ok")}, "granted 20, expiry 310, granted 310"},
+	} {
+		var got []string
+		for _, s := range told(c.ops...).Steps {
+			word, _, _ := strings.Cut(s.Text, " ")
+			if s.Mark == markExpiry {
+				word = "expiry"
+			}
+			got = append(got, fmt.Sprint(word, " ", s.At/ms))
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAPauseEndsWithTheFirstOwnOperation: whoever paused a process sees it run later than its clients do. What the resource
+// decided, and what other processes did, show nothing of it.
+func TestAPauseEndsWithTheFirstOwnOperation(t *testing.T) {
+	event := func(target string, process int) history.Event {
+		return history.Event{Kind: history.EventFault, Fault: "pause", Target: target, Process: process, Node: -1, At: 10 * ms, End: 110 * ms}
+	}
+	acquire := lockOp("acquire", "w1/c0", 11, 12, 5, "ok") // called when the pause was under way, and not yet in force
+	for _, c := range []struct {
+		name  string
+		event history.Event
+		ops   []Operation
+		want  string
+	}{
+		{"by a call", event("w1", 0), []Operation{acquire, lockOp("release", "w1/c0", 106, 120, 5, "ok")}, "12 paused, 106 running again after 94 ms"},
+		{"by an answer", event("w1", 0), []Operation{acquire, lockOp("acquire", "w1/c1", 5, 105, 6, "refused")}, "12 paused, 105 running again after 93 ms"},
+		{"by nothing", event("w1", 0), []Operation{acquire, record("write", "w1/c0", 60, 5, 0, 1, 1, "ok"), lockOp("acquire", "w2/c0", 50, 120, 6, "refused")}, "12 paused, 110 seen running again after 98 ms"},
+		{"another's name begins alike", event("w1", 0), []Operation{acquire, lockOp("acquire", "w10/c0", 50, 60, 6, "refused"), lockOp("release", "w1/c0", 115, 120, 5, "ok")}, "12 paused, 110 seen running again after 98 ms"},
+		{"a store, by an answer", event("valkey/0", -1), []Operation{acquire, lockOp("acquire", "w2/c0", 20, 104, 6, "refused"), lockOp("release", "w1/c0", 115, 120, 5, "ok")}, "12 paused, 104 running again after 92 ms"},
+	} {
+		for i := range c.ops {
+			c.ops[i].Key, c.ops[i].Call, c.ops[i].Return = "k1", c.ops[i].Call*ms, c.ops[i].Return*ms
+		}
+		f := &Finding{Key: "k1", Operations: c.ops}
+		var got []string
+		for _, s := range newTale("check", f, &Result{Faults: []history.Event{c.event}}, nil).Steps {
+			if s.Mark == markFault {
+				got = append(got, fmt.Sprint(s.At/ms, " ", s.Text))
+			}
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestALongCallIsToldTwice: where a fault came in between, when it was asked is a line of its own.
+func TestALongCallIsToldTwice(t *testing.T) {
+	for _, at := range []int64{350, 500} {
+		f := &Finding{Key: "k1", Operations: []Operation{lockOp("acquire", "w1/c0", 0, ms, 5, "ok"), lockOp("acquire", "w2/c0", 310*ms, 440*ms, 6, "refused"), lockOp("release", "w1/c0", 599*ms, 600*ms, 5, "ok")}}
+		for i := range f.Operations {
+			f.Operations[i].Key = "k1"
+		}
+		r := &Result{Faults: []history.Event{{Kind: history.EventFault, Fault: "kill", Target: "valkey/0", Process: -1, At: at * ms, End: (at + 70) * ms}}}
+		calls := 0
+		for _, s := range newTale("check", f, r, nil).Steps {
+			if s.Mark == markCall {
+				if calls++; s.At != 310*ms || s.Who != "w2/c0" {
+					t.Errorf("told at %d ms of %s", s.At/ms, s.Who)
+				}
+			}
+		}
+		if want := map[int64]int{350: 1, 500: 0}[at]; calls != want {
+			t.Errorf("a fault at %d ms: %d calls told, want %d", at, calls, want)
+		}
+	}
+}
+
+// TestAim: what was done to a whole process is not told as if it had happened to the client that it waited for.
+func TestAim(t *testing.T) {
+	for want, e := range map[string]history.Event{
+		"the pause was aimed at w1/c2 while it held its lock, and stopped all of w1": {Kind: history.EventFault, Fault: "pause", Target: "w1", Client: "w1/c2", Point: "holding"},
+		"the kill was aimed at w1/c2 between two commands, and ended all of w1":      {Kind: history.EventFault, Fault: "kill", Target: "w1", Client: "w1/c2", Point: "between-commands"},
+		"the skew was aimed at w1/c2 at own-point, and was on all of w1":             {Kind: history.EventFault, Fault: "skew", Target: "w1", Client: "w1/c2", Point: "own-point"},
+		"the restart was timed by w1/c2: before it wrote":                            {Kind: history.EventFault, Fault: "restart", Target: "valkey/0", Process: -1, Client: "w1/c2", Point: "before-write"},
+		"w1/c2, before it wrote": {Kind: history.EventTrapMissed, Fault: "pause", Target: "w1", Client: "w1/c2", Point: "before-write"},
+	} {
+		if got := aim(&e); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (p *printer) step(t *tale, s *step, who int) {
 
 // markSigns are one column wide each.
 var markSigns = map[mark]string{
-	markOK: "·", markRefused: "○", markFailed: "×", markUnknown: "?", markOffence: "◆", markFault: "▒", markExpiry: "⧗",
+	markOK: "·", markRefused: "○", markFailed: "×", markUnknown: "?", markOffence: "◆", markFault: "▒", markExpiry: "⧗", markCall: "→",
 }
 
 func (p *printer) checks(r *Result, told []*tale) {
