@@ -183,6 +183,7 @@ func (c *coordinator) measure(r *reports.Result) {
 		r.Load.Unstarted += inc.unstarted
 		inc.mu.Unlock()
 	}
+	r.Load.Arrivals = turns + r.Load.Unstarted
 	length := c.scenario.Load.Length().Seconds()
 	if r.Stopped != nil {
 		length = min(length, time.Duration(r.Stopped.At-c.start).Seconds())

@@ -165,9 +165,12 @@ func (l *Log) Series(step time.Duration) []Point {
 
 // Measure computes a metric over a run whose load ran in a window, without the time under fault that outside names. Shares
 // and latencies cover all that was recorded, also what returned after load had ended; a rate covers the load. ok is false
-// where there is nothing to compute it from.
+// where there is nothing to compute it from, as for what never started.
 func (l *Log) Measure(m Metric, load Window, outside ...Window) (value float64, ok bool) {
-	if m.Stat == Rate {
+	switch m.Stat {
+	case NeverStarted:
+		return 0, false
+	case Rate:
 		return l.rate(m.Kind, load, outside)
 	}
 	s := newSummary()

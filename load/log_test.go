@@ -85,6 +85,9 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s is %v although nothing is left to measure", metric, got)
 		}
 	}
+	if got, ok := log.Measure(Metric{Stat: NeverStarted}, load); ok {
+		t.Errorf("of operations, %v never started", got)
+	}
 	if _, ok := log.Measure(Metric{Kind: "extend", Stat: Max}, load); ok {
 		t.Error("an operation that never happened has a latency")
 	}
@@ -236,12 +239,16 @@ func TestParseMetric(t *testing.T) {
 		"p99.9":          {Stat: Percentile, Quantile: 0.999},
 		"start-once max": {Kind: "start-once", Stat: Max},
 		"mean":           {Stat: Mean},
+		"never-started":  {Stat: NeverStarted},
 		"p5":             {Stat: Percentile, Quantile: 0.05},
 	} {
 		got, err := ParseMetric(expression)
 		if err != nil || got != want {
 			t.Errorf("%q: %+v %v, want %+v", expression, got, err, want)
 		}
+	}
+	if m, err := ParseMetric("acquire never-started"); err == nil || !strings.Contains(err.Error(), "never-started alone") {
+		t.Errorf("what never started has no kind: %+v %v", m, err)
 	}
 	for _, expression := range []string{"", "p", "p0", "p00", "pp99", "p99%", "acquire", "acquire p99 max", "Acquire p99", "p99<5ms", "99"} {
 		if m, err := ParseMetric(expression); err == nil {

@@ -11,6 +11,7 @@ import (
 //
 //	errors          share of operations that failed or are unknown
 //	refused         share of operations that were refused
+//	never-started   share of arrivals that still waited for a free client when load ended
 //	rate            answered operations (ok and refused) per second
 //	p50 p99 p99.9 p999 max mean   latency from when each operation was due
 //	acquire p99     any of these for one kind of operation
@@ -30,20 +31,24 @@ const (
 	Percentile
 	Max
 	Mean
+	NeverStarted // of arrivals, not of operations: a Log doesn't know it
 )
 
-var stats = map[string]Stat{"errors": Errors, "refused": Refused, "rate": Rate, "max": Max, "mean": Mean}
+var stats = map[string]Stat{"errors": Errors, "refused": Refused, "rate": Rate, "max": Max, "mean": Mean, "never-started": NeverStarted}
 
 // Unit is what a metric is measured in: "share", "s" or "per_s".
 func (m Metric) Unit() string {
 	switch m.Stat {
-	case Errors, Refused:
+	case Errors, Refused, NeverStarted:
 		return "share"
 	case Rate:
 		return "per_s"
 	}
 	return "s"
 }
+
+// Latency reports whether the metric is one: of what was started.
+func (m Metric) Latency() bool { return m.Stat == Percentile || m.Stat == Max || m.Stat == Mean }
 
 var percentile = regexp.MustCompile(`^p(\d{1,2})(?:\.?(\d{1,6}))?$`)
 var kindName = regexp.MustCompile(`^[a-z][a-z-]*$`)
@@ -53,7 +58,7 @@ var kindName = regexp.MustCompile(`^[a-z][a-z-]*$`)
 func ParseMetric(expression string) (Metric, error) {
 	words := strings.Fields(expression)
 	var m Metric
-	bad := fmt.Errorf("%q is not a metric; write errors, refused, rate, max, mean or a percentile such as p99, "+
+	bad := fmt.Errorf("%q is not a metric; write errors, refused, never-started, rate, max, mean or a percentile such as p99, "+
 		"with a kind of operation before it or none: \"acquire p99\"", expression)
 	switch len(words) {
 	case 2:
@@ -66,6 +71,9 @@ func ParseMetric(expression string) (Metric, error) {
 	}
 	word := words[len(words)-1]
 	if stat, ok := stats[word]; ok {
+		if stat == NeverStarted && m.Kind != "" {
+			return Metric{}, fmt.Errorf("%q is not a metric: what never started is a turn, and not yet an operation; write never-started alone", expression)
+		}
 		m.Stat = stat
 		return m, nil
 	}

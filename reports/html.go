@@ -60,6 +60,7 @@ type reportPage struct {
 	Checks                                      []checkView
 	Coverage, Thresholds                        []row
 	LoadSentence, ChartNote, StallSentence      string
+	LoadWarning                                 string // "": all that was due was started
 	Latency                                     []latencyView
 	Charts                                      []*chart
 	Faults                                      []faultView
@@ -124,6 +125,7 @@ func newReportPage(m *Material, linked map[string]string) (*reportPage, error) {
 		Version:       cleanName(r.Environment.Version),
 		CutShort:      r.CutShort,
 		LoadSentence:  loadSentence(r),
+		LoadWarning:   loadWarning(r),
 		StallSentence: "No stall is on record.",
 	}
 	if r.Stopped != nil {
@@ -341,7 +343,10 @@ func thresholdRows(r *Result) []row {
 	var rows []row
 	for _, t := range r.Thresholds {
 		v := row{"✓", "good", cleanName(t.Metric), measured(t.Got, t.Unit), cleanName(t.Want)}
-		if !t.Met {
+		switch {
+		case t.Undecided:
+			v.Sign, v.Class = "?", "warn"
+		case !t.Met:
 			v.Sign, v.Class = "✗", "bad"
 		}
 		rows = append(rows, v)

@@ -80,9 +80,14 @@ func renderJUnit(m *Material, _ map[string]string) ([]byte, error) {
 	for _, t := range r.Thresholds {
 		c := junitCase{Name: "threshold " + printable(t.Metric), Class: printable(r.Scenario), Time: "0"}
 		text := fmt.Sprintf("%s: %s, wanted %s", printable(t.Metric), measured(t.Got, t.Unit), printable(t.Want))
-		if !t.Met {
+		switch {
+		case t.Undecided && r.AsExpected:
+			c.Skipped = &junitResult{Message: text}
+		case t.Undecided:
+			c.Error = &junitResult{Message: text, Type: "inconclusive"}
+		case !t.Met:
 			c.Failure = &junitResult{Message: text, Type: "threshold"}
-		} else {
+		default:
 			c.Out = text
 		}
 		suite.Cases = append(suite.Cases, c)

@@ -137,6 +137,9 @@ func (w *mdWriter) numbers(r *Result) {
 	w.table([]string{"", "threshold", "measured", "wanted"}, []string{"---", "---", "--:", "--:"}, rows)
 	w.line("### Load")
 	w.line("%s.", loadSentence(r))
+	if text := loadWarning(r); text != "" {
+		w.line("**Warning:** %s", mdText(text))
+	}
 	rows = nil
 	for _, kind := range sortedKeys(r.Load.Latency) {
 		l := r.Load.Latency[kind]

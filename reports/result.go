@@ -2,6 +2,7 @@
 package reports
 
 import (
+	"fmt"
 	"time"
 
 	"fencepost.dev/history"
@@ -115,6 +116,8 @@ type Threshold struct {
 	Got    float64 `json:"got"`
 	Unit   string  `json:"unit"` // "s", "share", "per_s"
 	Met    bool    `json:"met"`
+	// Undecided: it is met by what was measured, and too much is not in it. Met is false then.
+	Undecided bool `json:"undecided,omitempty"`
 }
 
 // Load is what was asked of the subject and what it did.
@@ -123,9 +126,34 @@ type Load struct {
 	Errors     int64   `json:"errors"` // failed and unknown
 	Offered    float64 `json:"offered_per_s"`
 	Achieved   float64 `json:"achieved_per_s"`
+	// Arrivals counts the turns that were due, as far as workers lived to tell.
+	Arrivals int64 `json:"arrivals,omitempty"`
 	// Unstarted counts arrivals that were still waiting for a free client when load ended.
 	Unstarted int64              `json:"unstarted,omitempty"`
 	Latency   map[string]Latency `json:"latency_us"`
+}
+
+// NeverStarted is the share of arrivals that never were; ok is false if none is on record.
+func (l *Load) NeverStarted() (share float64, ok bool) {
+	if l.Arrivals <= 0 {
+		return 0, false
+	}
+	return float64(l.Unstarted) / float64(l.Arrivals), true
+}
+
+// Starved reports whether more than 1 in 1000 arrivals never started: too many to be left out of a latency.
+func (l *Load) Starved() bool { return l.Unstarted*1000 > l.Arrivals }
+
+// Warning says how many arrivals never started; "" if all did.
+func (l *Load) Warning() string {
+	share, known := l.NeverStarted()
+	switch {
+	case l.Unstarted == 0:
+		return ""
+	case !known:
+		return count(l.Unstarted, "arrival") + " never started"
+	}
+	return fmt.Sprintf("%s of %s (%s) never started", grouped(l.Unstarted), count(l.Arrivals, "arrival"), measured(share, "share"))
 }
 
 // Latency summarizes one kind of operation, in microseconds, from when each was due.

@@ -146,7 +146,7 @@ func anyResult(t *rapid.T) *Result {
 		r.Coverage[name] = Coverage{rapid.Int64Range(0, 5).Draw(t, "need"), rapid.Int64Range(0, 5).Draw(t, "got")}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "thresholds") {
-		r.Thresholds = append(r.Thresholds, Threshold{Metric: text.Draw(t, "metric"), Want: text.Draw(t, "want"), Unit: "s", Met: rapid.Bool().Draw(t, "met")})
+		r.Thresholds = append(r.Thresholds, Threshold{Metric: text.Draw(t, "metric"), Want: text.Draw(t, "want"), Unit: "s", Met: rapid.Bool().Draw(t, "met"), Undecided: rapid.Bool().Draw(t, "undecided")})
 	}
 	return r
 }

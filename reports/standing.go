@@ -33,7 +33,7 @@ func (r *Result) Standing() Standing {
 
 // missed reports whether a threshold is.
 func missed(r *Result) bool {
-	return slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.Met })
+	return slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.Met && !t.Undecided })
 }
 
 // expectation says what the scenario expects.
@@ -55,7 +55,7 @@ func standingSentence(r *Result) string {
 		return "As expected: " + expected + "."
 	case Inconclusive:
 		if r.Verdict == models.Violation {
-			return "The violation is proven, and does not settle whether the run shows what it was to show: " + expected + "."
+			return unsettled(r)
 		}
 		return "It proves nothing. Expected: " + expected + "."
 	}
@@ -64,6 +64,38 @@ func standingSentence(r *Result) string {
 		return "A threshold is missed."
 	}
 	return "Not as expected: it was to show " + expected + "."
+}
+
+// unsettled says of a run that proves a violation, and not what it was to show, which check is which.
+func unsettled(r *Result) string {
+	var proven, open []string
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		role, severity := role(r, c.Name)
+		name := cleanName(c.Name)
+		text, _ := remark(r, c)
+		if c.Verdict == models.Violation {
+			if severity != "" && c.Severity != severity {
+				proven = append(proven, name+" ("+string(c.Severity)+")")
+			} else {
+				proven = append(proven, name)
+			}
+		}
+		if role == "must" && text != "expected" {
+			if severity != "" {
+				name += ":" + string(severity)
+			}
+			open = append(open, name)
+		}
+	}
+	text := "A violation is proven"
+	if len(proven) > 0 {
+		text += ": " + and(proven)
+	}
+	if len(open) > 0 {
+		return text + ". Not settled: " + and(open) + ", where one was expected."
+	}
+	return text + ". Not settled: whether the run is otherwise as expected (" + expectation(r) + ")."
 }
 
 // role is what a scenario expects of a check: that it must, or may, show a violation, and at which severity ("": any).

@@ -184,7 +184,10 @@ func (p *printer) thresholds(r *Result) {
 	var rows [][]cell
 	for _, t := range r.Thresholds {
 		sign, style := "✓", green
-		if !t.Met {
+		switch {
+		case t.Undecided:
+			sign, style = "?", yellow
+		case !t.Met:
 			sign, style = "✗", red
 		}
 		rows = append(rows, []cell{{sign, style}, {cleanName(t.Metric), plain}, {measured(t.Got, t.Unit), plain},
@@ -195,6 +198,9 @@ func (p *printer) thresholds(r *Result) {
 
 func (p *printer) load(r *Result) {
 	p.section("Load", loadSentence(r))
+	if text := loadWarning(r); text != "" {
+		p.text(2, 2, yellow, text)
+	}
 	if len(r.Load.Latency) == 0 {
 		return
 	}
@@ -277,10 +283,16 @@ func loadSentence(r *Result) string {
 	if l.Achieved > 0 {
 		text += fmt.Sprintf("; %s/s achieved", significant(l.Achieved))
 	}
-	if l.Unstarted > 0 {
-		text += fmt.Sprintf("; %s never started", grouped(l.Unstarted))
-	}
 	return text
+}
+
+// loadWarning says that not all that was due was done; "" if it was.
+func loadWarning(r *Result) string {
+	text := r.Load.Warning()
+	if text == "" {
+		return ""
+	}
+	return text + ": they still waited for a free client when load ended, and are in no latency and no rate."
 }
 
 // stallSentence says how many stalls there were that weren't a fault's own doing.
