@@ -12,10 +12,12 @@ type printer struct {
 	w     io.Writer
 	width int
 	color bool
+	// terminal: the width is that of a terminal, and not only one at which text reads well.
+	terminal bool
 }
 
 func newPrinter(w io.Writer, o Options) *printer {
-	p := &printer{w: w, width: o.Width, color: o.Color}
+	p := &printer{w: w, width: o.Width, color: o.Color, terminal: o.Width > 0}
 	if p.width == 0 {
 		p.width = 100
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"strings"
 )
@@ -64,11 +65,16 @@ func (p *printer) suiteTable(rows [][]cell) {
 			others += widest
 		}
 	}
-	for _, row := range rows { // what is expected yields first to a narrow terminal
-		row[2].text = clean(row[2].text, max(11, p.width-2-others-1))
+	for _, row := range rows { // what is expected yields first to a narrow terminal; what is no terminal has room for it
+		if p.terminal {
+			row[2].text = clean(row[2].text, max(11, p.width-2-others-1))
+		}
 	}
 	var b bytes.Buffer
 	inner := &printer{w: &b, width: p.width, color: p.color}
+	if !p.terminal {
+		inner.width = math.MaxInt32
+	}
 	inner.table(rows, map[int]bool{4: true, 5: true})
 	for i, line := range strings.SplitAfter(b.String(), "\n") {
 		io.WriteString(p.w, line)

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -174,5 +175,19 @@ func TestNearest(t *testing.T) {
 	}
 	if got, _ := nearest("fro", []string{"at", "for", "from"}); got != "for" {
 		t.Errorf("two letters swapped are one slip, got %q", got)
+	}
+}
+
+// What is unknown is told with all that there is: a name that was left out may be the one that is wanted.
+func TestEveryNameIsListed(t *testing.T) {
+	var names []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("counter-%02d", i))
+	}
+	sentence := unknown("counter", "nothing-like-it", names, "coverage")
+	for _, name := range names {
+		if !strings.Contains(sentence, name) {
+			t.Errorf("%s is missing: %s", name, sentence)
+		}
 	}
 }

@@ -16,16 +16,12 @@ func unknown(what, name string, among []string, owner string) string {
 	return sentence + listed(among, owner)
 }
 
-// listed names what there is, in brackets; it stops after a dozen.
+// listed names what there is, in brackets: all of it, since a name that is left out may be the one that is wanted.
 func listed(names []string, owner string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf(" (%s has none)", owner)
 	}
 	names = slices.Sorted(slices.Values(names))
-	const most = 12
-	if len(names) > most {
-		names = append(names[:most:most], "…")
-	}
 	return fmt.Sprintf(" (%s has %s)", owner, strings.Join(names, ", "))
 }
 

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 //go:embed *.yaml
@@ -114,6 +116,13 @@ func (t *tree) control(s *Scenario) *tree {
 		put(result.root, text("coverage"), own)
 	}
 	put(result.root, text("name"), text(s.Name+"-control"))
+	if child(over, "summary") == nil {
+		what := "the same run"
+		if said := changes(over, ""); len(said) > 0 {
+			what += " with " + strings.Join(said, ", ") + ", and nothing else changed"
+		}
+		put(result.root, text("summary"), text(fmt.Sprintf("The control of %s: %s.", s.Name, what)))
+	}
 	expect := s.Expect
 	if !expect.Pass {
 		expect = Expect{Not: s.Expect.Violation}
@@ -126,9 +135,30 @@ func (t *tree) control(s *Scenario) *tree {
 	return &result
 }
 
+// changes says in words what a control's fields change, but for what it must cover.
+func changes(over *yaml.Node, path string) []string {
+	var said []string
+	for i := 0; over != nil && i+1 < len(over.Content); i += 2 {
+		name, value := join(path, over.Content[i].Value), over.Content[i+1]
+		switch {
+		case name == "coverage":
+		case value.Kind == yaml.MappingNode && len(value.Content) > 0:
+			said = append(said, changes(value, name)...)
+		case value.Kind == yaml.ScalarNode && value.Tag != "!!null":
+			said = append(said, name+" "+value.Value)
+		case len(value.Content) == 0:
+			said = append(said, "no "+name)
+		default:
+			said = append(said, "other "+name)
+		}
+	}
+	return said
+}
+
 // Control gives the control of a violation scenario: the same with its Control merged over it (maps merged, lists replaced),
 // and as its expectation that none of the named checks finds anything. What the scenario must cover to show its cause need
-// not happen without it, so a control's coverage is its own. Its name is the scenario's with -control at the end.
+// not happen without it, so a control's coverage is its own. Its name is the scenario's with -control at the end, and its
+// summary, unless it has one, says what was changed.
 func Control(s *Scenario, v Vocabulary) (*Scenario, error) {
 	if s.Control == nil || s.Expect.Pass {
 		return nil, fmt.Errorf("the scenario %s has no control", s.Name)

@@ -161,6 +161,7 @@ func TestControl(t *testing.T) {
 	}
 	want := parse(t, whole)
 	want.Name, want.Faults, want.Coverage, want.Control, want.Pair = "whole-control", nil, nil, nil, ""
+	want.Summary = "The control of whole: the same run with no faults, workload.ttl 10s, and nothing else changed."
 	want.Workload.Parameters.(*section).TTL = 10 * time.Second
 	want.Expect = Expect{Not: []string{"linearizable:safety", "fencing"}}
 	if !reflect.DeepEqual(c, want) {
@@ -177,6 +178,16 @@ func TestControl(t *testing.T) {
 	over := parse(t, whole, flags(t, "--set workload.ttl=1s", "--rate 50")...)
 	if c, err = Control(over, vocabulary()); err != nil || c.Workload.Parameters.(*section).TTL != 10*time.Second || c.Load.Arrival.Rate != 50 {
 		t.Errorf("got %+v, %v", c, err)
+	}
+	for control, summary := range map[string]string{
+		"faults: [{at: 1s, do: pause, on: worker, for: 1s}], coverage: {granted: 5}": "The control of whole: the same run with other faults, and nothing else changed.",
+		"coverage: {granted: 5}":        "The control of whole: the same run.",
+		"faults: [], summary: It holds": "It holds",
+	} {
+		own := parse(t, strings.Replace(whole, "control: {faults: [], workload: {ttl: 10s}}", "control: {"+control+"}", 1))
+		if c, err := Control(own, vocabulary()); err != nil || c.Summary != summary {
+			t.Errorf("{%s}: %v, %v", control, c, err)
+		}
 	}
 	// Another kind doesn't inherit fields that mean nothing to it.
 	other := parse(t, strings.Replace(whole, "workload: {ttl: 10s}", "workload: {kind: idle}, coverage: {granted: 5}", 1))
