@@ -3,8 +3,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -35,9 +37,21 @@ Exit status: 0 as expected; 1 not as expected, or a threshold is missed; 2 usage
 	}
 	root.AddCommand(
 		listCommand(), showCommand(), runCommand(), verifyCommand(), demoCommand(),
-		checkCommand(), reportCommand(), workerCommand(),
+		checkCommand(), reportCommand(), workerCommand(), versionCommand(),
 	)
 	return execute(root, args, stdout, stderr)
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "What this is a build of",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "bench version %s %s %s/%s\n", harness.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
 }
 
 // terminalOptions fits text to where it goes.

@@ -80,7 +80,7 @@ func (e *externalFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&e.tls, "tls", false, "speak TLS to the external server")
 	f.StringVar(&e.ca, "tls-ca", "", "`file` with the CA that signed the external server's certificate")
 	f.StringVar(&e.serverName, "tls-server-name", "", "`name` that the external server's certificate must have")
-	f.BoolVar(&e.allow, "allow-faults", false, "permit faults on external stores")
+	f.BoolVar(&e.allow, "allow-faults", false, "permit faults that a client can cause on external stores; none of those there are today is one")
 }
 
 // endpoints gives the external stores, or nil if none was named.

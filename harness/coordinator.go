@@ -15,6 +15,7 @@ import (
 	"fencepost.dev/load"
 	"fencepost.dev/plane"
 	"fencepost.dev/process"
+	"fencepost.dev/reports"
 	"fencepost.dev/scenarios"
 	"fencepost.dev/subjects"
 	"fencepost.dev/topology"
@@ -67,8 +68,9 @@ type coordinator struct {
 
 	mu      sync.Mutex // guards what follows
 	doing   string
-	inForce map[int]string // faults, by event
-	trouble []string       // what keeps the run from proving anything
+	inForce map[int]string   // faults, by event
+	changes []reports.Change // of inForce, not told yet
+	trouble []string         // what keeps the run from proving anything
 }
 
 // later adds what close undoes, last first.
@@ -218,15 +220,25 @@ func (c *coordinator) tell(e history.Event) (_ history.Event, err error) {
 		c.watcher.happened(e)
 	}
 	if e.Kind == history.EventFault {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if e.End == 0 {
-			c.inForce[e.ID] = e.Fault + " " + e.Target
-		} else {
-			delete(c.inForce, e.ID)
-		}
+		c.changed(e)
 	}
 	return e, err
+}
+
+// changed keeps what is in force, and what is to be told of it: a fault that was not seen to be in force is not.
+func (c *coordinator) changed(e history.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change := reports.Change{At: time.Duration(e.At - c.start), Fault: e.Fault + " " + e.Target}
+	if e.End == 0 {
+		c.inForce[e.ID] = change.Fault
+	} else {
+		delete(c.inForce, e.ID)
+		change.At, change.Ended, change.Lasted = time.Duration(e.End-c.start), true, time.Duration(e.End-e.At)
+	}
+	if e.Confirmed {
+		c.changes = append(c.changes, change)
+	}
 }
 
 // emit is tell for events without which the record proves less, but nothing wrong.

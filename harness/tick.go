@@ -39,10 +39,12 @@ func (c *coordinator) tick(ctx context.Context) (wait func()) {
 	return func() { <-done }
 }
 
+// standing is where the run stands. It gives each change of faults once.
 func (c *coordinator) standing() reports.Tick {
 	now := c.clock.Now()
 	c.mu.Lock()
-	doing, inForce := c.doing, slices.Sorted(maps.Values(c.inForce))
+	doing, inForce, changes := c.doing, slices.Sorted(maps.Values(c.inForce)), c.changes
+	c.changes = nil
 	c.mu.Unlock()
 	// Reports come a bin late: the last whole second of what is known by now.
 	until := now - 2*int64(load.Bin)
@@ -51,6 +53,6 @@ func (c *coordinator) standing() reports.Tick {
 	return reports.Tick{
 		At: time.Duration(max(now-c.start, 0)), Total: c.scenario.Load.Length(), Doing: doing,
 		Rate: float64(recent.Operations()), P50: recent.Quantile(.5), P99: recent.Quantile(.99),
-		Count: total.Operations(), Errors: total.Errors(), Faults: inForce,
+		Count: total.Operations(), Errors: total.Errors(), Faults: inForce, Changes: changes,
 	}
 }

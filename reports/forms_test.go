@@ -384,7 +384,10 @@ func TestProgress(t *testing.T) {
 	ticks := []Tick{
 		{At: 100 * time.Millisecond, Total: 6 * time.Second, Rate: 803, P50: 231 * time.Microsecond, P99: 1204 * time.Microsecond, Count: 80},
 		{At: 600 * time.Millisecond, Total: 6 * time.Second, Rate: 812, P50: 229 * time.Microsecond, P99: 1199 * time.Microsecond, Count: 480},
-		{At: 1300 * time.Millisecond, Total: 6 * time.Second, Rate: 431, P50: 233 * time.Microsecond, P99: 702 * time.Millisecond, Count: 800, Errors: 1, Faults: []string{"pause w1"}},
+		{At: 1300 * time.Millisecond, Total: 6 * time.Second, Rate: 431, P50: 233 * time.Microsecond, P99: 702 * time.Millisecond, Count: 800, Errors: 1, Faults: []string{"pause w1"},
+			Changes: []Change{
+				{At: 1030 * time.Millisecond, Fault: "kill w2"}, {At: 1050 * time.Millisecond, Fault: "kill w2", Ended: true, Lasted: 20 * time.Millisecond},
+				{At: 1290 * time.Millisecond, Fault: "pause w1"}}},
 		{At: 6100 * time.Millisecond, Doing: "settling", Errors: 2},
 	}
 	var b bytes.Buffer
@@ -404,6 +407,26 @@ func TestProgress(t *testing.T) {
 		}
 		if columns(line) > 99 {
 			t.Errorf("%d columns: %s", columns(line), line)
+		}
+	}
+}
+
+// TestProgressTellsEachFaultOnce, also between two lines of a file's, and not for ever.
+func TestProgressTellsEachFaultOnce(t *testing.T) {
+	for _, o := range []Options{{}, {Live: true}} {
+		var b bytes.Buffer
+		p := NewProgress(&b, o)
+		for i := range 100 {
+			at := time.Duration(i) * 20 * time.Millisecond
+			p.Show(Tick{At: at, Total: time.Minute, Changes: []Change{{At: at, Fault: fmt.Sprintf("pause w%d", i)}}})
+		}
+		for i := range 100 {
+			if got, want := strings.Count(b.String(), fmt.Sprintf("▒ pause w%d\n", i)), map[bool]int{true: 1, false: 0}[i < mostChanges]; got != want {
+				t.Errorf("%+v: fault %d was told %d times, want %d", o, i, got, want)
+			}
+		}
+		if n := strings.Count(b.String(), "faults.jsonl"); n != 1 {
+			t.Errorf("%+v: told %d times where the others are", o, n)
 		}
 	}
 }

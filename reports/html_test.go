@@ -176,7 +176,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := NewProgress(&told, Options{})
-	p.Show(Tick{Doing: hostile, Faults: []string{hostile}})
+	p.Show(Tick{Doing: hostile, Faults: []string{hostile}, Changes: []Change{{Fault: hostile}}})
 	for _, bad := range []string{"\x1b", "\x00", "\x07", "\u202e", "\u2028", "\ufeff", "\r"} {
 		if bytes.Contains(slices.Concat(text, told.Bytes()), []byte(bad)) {
 			t.Errorf("the terminal is sent %q", bad)

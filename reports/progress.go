@@ -16,9 +16,22 @@ type Tick struct {
 	Count     int64         // operations so far
 	Errors    int64         // so far
 	Faults    []string      // in force, such as "pause w1"
+	Changes   []Change      // faults that began or ended since the last tick, in order
 }
 
+// Change is a fault that began, or ended.
+type Change struct {
+	At     time.Duration // since load started
+	Fault  string        // such as "pause w1"
+	Ended  bool
+	Lasted time.Duration // of one that has ended
+}
+
+// mostChanges is how many of them a run's progress tells, two for most faults; faults.jsonl has them all.
+const mostChanges = 40
+
 // Progress shows where a run stands: one line that is rewritten where Options.Live, else a line a second; nothing when quiet.
+// Each fault's beginning and end is a line of its own besides, however short it is.
 // What can't be written is dropped: a run doesn't fail for its progress. It is not safe for concurrent use.
 type Progress struct {
 	p     *printer
@@ -26,6 +39,7 @@ type Progress struct {
 	next  time.Duration // when a line is due, where lines aren't rewritten
 	doing string        // as told last
 	shown bool          // a line stands that has no end yet
+	told  int           // changes
 }
 
 // NewProgress begins to show progress.
@@ -33,8 +47,11 @@ func NewProgress(w io.Writer, o Options) *Progress { return &Progress{p: newPrin
 
 // Show shows a tick.
 func (p *Progress) Show(t Tick) {
+	if p.o.Quiet {
+		return
+	}
+	p.changes(t.Changes)
 	switch {
-	case p.o.Quiet:
 	case p.o.Live:
 		io.WriteString(p.p.w, "\r\x1b[K"+p.line(t))
 		p.shown = true
@@ -50,6 +67,24 @@ func (p *Progress) Done() {
 	if p.shown {
 		io.WriteString(p.p.w, "\r\x1b[K")
 		p.shown = false
+	}
+}
+
+// changes tells of faults as they come and go, until there were too many.
+func (p *Progress) changes(changes []Change) {
+	for _, c := range changes {
+		if p.told++; p.told > mostChanges+1 {
+			return
+		}
+		p.Done()
+		text := "▒ " + cleanName(c.Fault)
+		switch {
+		case p.told > mostChanges:
+			text = "▒ … what else begins and ends is in faults.jsonl"
+		case c.Ended:
+			text += " over after " + span(c.Lasted)
+		}
+		p.p.line(p.p.paint(bold, fmt.Sprintf("%5.1f s", c.At.Seconds())) + "  " + p.p.paint(yellow, clean(text, p.p.width-10)))
 	}
 }
 
