@@ -261,7 +261,7 @@ func newTaleView(t *tale, heading string, linked map[string]string) *taleView {
 		used[s.Mark] = true
 	}
 	for _, l := range []legendView{{markOK, "done"}, {markRefused, "refused"}, {markFailed, "failed"}, {markUnknown, "no answer"},
-		{markExpiry, "expired"}, {markOffence, "what proves it wrong"}} {
+		{markCall, "asked"}, {markExpiry, "expired"}, {markOffence, "what proves it wrong"}} {
 		if used[l.Mark] {
 			v.Legend = append(v.Legend, l)
 		}
