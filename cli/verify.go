@@ -44,7 +44,7 @@ machine or topology can't do is skipped, with the reason.`,
 			if err != nil {
 				return err
 			}
-			if chosen, err = each(chosen, c.ErrOrStderr()); err != nil {
+			if chosen, err = distinct(chosen, c.ErrOrStderr()); err != nil {
 				return err
 			}
 			v.flags = c.Flags()
@@ -64,9 +64,9 @@ machine or topology can't do is skipped, with the reason.`,
 	return c
 }
 
-// each leaves out a scenario that was named before: results have a directory a scenario. Two different ones of a name can't
+// distinct leaves out a scenario that was named before: results have a directory a scenario. Two different ones of a name can't
 // have one.
-func each(chosen []*scenarios.Scenario, stderr io.Writer) (kept []*scenarios.Scenario, err error) {
+func distinct(chosen []*scenarios.Scenario, stderr io.Writer) (kept []*scenarios.Scenario, err error) {
 	seen := map[string]*scenarios.Scenario{}
 	for _, s := range chosen {
 		first, again := seen[s.Name]

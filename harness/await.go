@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ func (c *coordinator) awaitDrained(ctx context.Context) error {
 	if c.workload.Leftover != nil {
 		patience += c.workload.Leftover(c.scenario.Workload.Parameters)
 	}
-	busy := c.await(context.WithoutCancel(ctx), patience, func(inc *incarnation) bool { return inc.isDrained() })
+	busy := c.await(context.WithoutCancel(ctx), patience, (*incarnation).isDrained)
 	if len(busy) == 0 {
 		return nil
 	}
@@ -41,7 +40,7 @@ func (c *coordinator) finish(ctx context.Context) error {
 		return err
 	}
 	left := c.await(ctx, finishPatience, (*incarnation).ended)
-	err := c.endAll(ctx, left)
+	err := endAll(ctx, left)
 	c.crew.watching.Wait()
 	if len(left) > 0 {
 		err = errors.Join(err, fmt.Errorf("%s did not end within %s and were killed", strings.Join(namesOf(left), ", "), finishPatience))
@@ -93,35 +92,19 @@ func (c *coordinator) endStopped(ctx context.Context, left []*incarnation, since
 			late = append(late, inc)
 		}
 	}
-	return c.endAll(ctx, late)
+	return endAll(ctx, late)
 }
 
 // held says whether a worker of this machine is stopped, and no fault of ours is in force on it.
 func (c *coordinator) held(inc *incarnation) bool {
-	if c.Remote > 0 || !process.Stopped(inc.handle.PID) {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !slices.ContainsFunc(slices.Collect(maps.Values(c.inForce)), func(fault string) bool {
-		return strings.HasSuffix(fault, " "+inc.worker.name)
-	})
+	return c.Remote == 0 && process.Stopped(inc.handle.PID) && !c.faulted(inc.worker.name)
 }
 
 // endAll kills workers, on purpose, and returns when their ends have been noted.
-func (c *coordinator) endAll(ctx context.Context, list []*incarnation) error {
+func endAll(ctx context.Context, list []*incarnation) error {
 	var ending errgroup.Group
 	for _, inc := range list {
-		ending.Go(func() error {
-			inc.mu.Lock()
-			inc.doomed = true
-			inc.mu.Unlock()
-			if err := inc.handle.Kill(ctx); err != nil {
-				return err
-			}
-			<-inc.over
-			return nil
-		})
+		ending.Go(func() error { return inc.end(ctx) })
 	}
 	return ending.Wait()
 }

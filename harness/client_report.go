@@ -130,7 +130,10 @@ func (c *client) tell(before int64) {
 
 // stream sends what is new in the history, if the coordinator can't read it here or watches the run.
 func (c *client) stream() {
-	settled := settledUntil{Process: c.Process, Until: c.settledUntil()}
+	settled := settledUntil{Process: c.Process}
+	if c.Watched { // before the record is looked at
+		settled.Until = c.settledUntil()
+	}
 	for c.unsent != nil {
 		var err error
 		if c.batch == nil {

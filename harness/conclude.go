@@ -88,11 +88,7 @@ func (e *evidence) holdThresholds(r *reports.Result) {
 			}
 		}
 		if !known {
-			r.Reasons = append(r.Reasons, fmt.Sprintf("threshold: nothing was recorded from which %s could be told.", expression))
-			if r.AsExpected {
-				r.AsExpected, r.Unproven = false, true
-			}
-			r.Verdict = max(r.Verdict, models.Inconclusive)
+			unproved(r, "threshold: nothing was recorded from which %s could be told.", expression)
 			continue
 		}
 		outcome.Met = (t.Below == nil || outcome.Got <= *t.Below) && (t.Above == nil || outcome.Got >= *t.Above)
@@ -101,21 +97,23 @@ func (e *evidence) holdThresholds(r *reports.Result) {
 		// knows, so that is undecided, not missed. Up to 1 in 1000 is let pass: a few wait at the end of any load.
 		if outcome.Met && t.Below != nil && metric.Latency() && r.Load.Starved() {
 			outcome.Met, outcome.Undecided = false, true
-			r.Reasons = append(r.Reasons, fmt.Sprintf("threshold: %s is %s of what was started; %s, so whether it is %s can't be told.",
-				expression, amount(outcome.Got, outcome.Unit), r.Load.Warning(), t.Text))
-			if r.AsExpected {
-				r.AsExpected, r.Unproven = false, true
-			}
-			r.Verdict = max(r.Verdict, models.Inconclusive)
-			r.Thresholds = append(r.Thresholds, outcome)
-			continue
-		}
-		if !outcome.Met {
+			unproved(r, "threshold: %s is %s of what was started; %s, so whether it is %s can't be told.",
+				expression, amount(outcome.Got, outcome.Unit), r.Load.Warning(), t.Text)
+		} else if !outcome.Met {
 			r.Reasons = append(r.Reasons, fmt.Sprintf("%s is %s, and should be %s", expression, amount(outcome.Got, outcome.Unit), t.Text))
 			r.AsExpected = false
 		}
 		r.Thresholds = append(r.Thresholds, outcome)
 	}
+}
+
+// unproved withholds a pass for a reason; it hides no violation, and nothing contrary.
+func unproved(r *reports.Result, format string, args ...any) {
+	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
+	if r.AsExpected {
+		r.AsExpected, r.Unproven = false, true
+	}
+	r.Verdict = max(r.Verdict, models.Inconclusive)
 }
 
 // window is when load ran.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -239,6 +240,18 @@ func (c *coordinator) changed(e history.Event) {
 	if e.Confirmed {
 		c.changes = append(c.changes, change)
 	}
+}
+
+// faulted reports whether a fault of ours is in force on the target of that name.
+func (c *coordinator) faulted(target string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, fault := range c.inForce {
+		if strings.HasSuffix(fault, " "+target) {
+			return true
+		}
+	}
+	return false
 }
 
 // emit is tell for events without which the record proves less, but nothing wrong.

@@ -136,6 +136,15 @@ func (c *crew) processNumbered(n uint16) *incarnation {
 	return c.processes[n]
 }
 
+// known is the incarnation of a number that a message names.
+func (c *crew) known(n uint16) (*incarnation, error) {
+	inc := c.processNumbered(n)
+	if inc == nil {
+		return nil, fmt.Errorf("no process is numbered %d", n)
+	}
+	return inc, nil
+}
+
 // incarnations lists all there have been, by number.
 func (c *crew) incarnations() []*incarnation {
 	c.mu.Lock()
@@ -200,8 +209,19 @@ func (w *worker) Pause(ctx context.Context) error { return w.incarnation().handl
 func (w *worker) Resume(ctx context.Context) error { return w.incarnation().handle.Resume(ctx) }
 
 // Kill is faults.Killable.
-func (w *worker) Kill(ctx context.Context) error {
-	inc := w.incarnation()
+func (w *worker) Kill(ctx context.Context) error { return w.incarnation().end(ctx) }
+
+// Start is faults.Killable: a new incarnation, which takes part in the load when it returns.
+func (w *worker) Start(ctx context.Context) error {
+	inc, err := w.crew.launch(ctx, w)
+	if err != nil {
+		return err
+	}
+	return inc.awaitReady(ctx)
+}
+
+// end kills the incarnation, on purpose, and returns when its end has been noted.
+func (inc *incarnation) end(ctx context.Context) error {
 	inc.mu.Lock()
 	inc.doomed = true
 	inc.mu.Unlock()
@@ -214,15 +234,6 @@ func (w *worker) Kill(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Start is faults.Killable: a new incarnation, which takes part in the load when it returns.
-func (w *worker) Start(ctx context.Context) error {
-	inc, err := w.crew.launch(ctx, w)
-	if err != nil {
-		return err
-	}
-	return inc.awaitReady(ctx)
 }
 
 // awaitReady waits until the incarnation is ready.
@@ -244,10 +255,11 @@ func (inc *incarnation) awaitReady(ctx context.Context) error {
 	return nil
 }
 
+// base names the incarnation's files.
+func (inc *incarnation) base() string { return baseOf(inc.worker.name, inc.number) }
+
 // logName is the name of the incarnation's log.
-func (inc *incarnation) logName() string {
-	return fmt.Sprintf("%s.%d.log", inc.worker.name, inc.number)
-}
+func (inc *incarnation) logName() string { return inc.base() + ".log" }
 
 // lastWords is the end of the incarnation's log, if it is on this machine.
 func (inc *incarnation) lastWords() string {

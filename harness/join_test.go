@@ -1,12 +1,11 @@
 package harness
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
 	"time"
-
-	"context"
 
 	"fencepost.dev/plane"
 )

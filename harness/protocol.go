@@ -70,7 +70,9 @@ func (a *assignment) incarnation() history.Process {
 }
 
 // base names the incarnation's files.
-func (a *assignment) base() string { return fmt.Sprintf("%s.%d", a.Worker, a.Incarnation) }
+func (a *assignment) base() string { return baseOf(a.Worker, a.Incarnation) }
+
+func baseOf(worker string, incarnation int) string { return fmt.Sprintf("%s.%d", worker, incarnation) }
 
 // streamedDir is where an incarnation on another machine records, within the temporary directory that its agent gave it.
 func (a *assignment) streamedDir() string {

@@ -126,16 +126,7 @@ func joinURL(url, listen string) string {
 func (c *coordinator) endWorkers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), finishPatience)
 	defer cancel()
-	var ending errgroup.Group
-	for _, inc := range c.crew.alive() {
-		ending.Go(func() error {
-			inc.mu.Lock()
-			inc.doomed = true
-			inc.mu.Unlock()
-			return inc.handle.Kill(ctx)
-		})
-	}
-	err := ending.Wait()
+	err := endAll(ctx, c.crew.alive())
 	c.crew.watching.Wait()
 	return err
 }
@@ -146,9 +137,9 @@ func (c *coordinator) workerReady(ctx context.Context, m plane.Message) (any, er
 	if err := m.Decode(&r); err != nil {
 		return nil, err
 	}
-	inc := c.crew.processNumbered(r.Process)
-	if inc == nil {
-		return nil, fmt.Errorf("no process is numbered %d", r.Process)
+	inc, err := c.crew.known(r.Process)
+	if err != nil {
+		return nil, err
 	}
 	inc.mu.Lock()
 	again := inc.readySaid != nil

@@ -88,11 +88,11 @@ func (c *coordinator) workerLack(_ context.Context, m plane.Message) (any, error
 	if err := m.Decode(&r); err != nil {
 		return nil, err
 	}
-	inc := c.crew.processNumbered(r.Process)
-	if inc == nil {
-		return nil, fmt.Errorf("no process is numbered %d", r.Process)
+	inc, err := c.crew.known(r.Process)
+	if err != nil {
+		return nil, err
 	}
-	return c.receiver.Lack(fmt.Sprintf("%s.%d", inc.worker.name, inc.number))
+	return c.receiver.Lack(inc.base())
 }
 
 // workerLog keeps the log of a remote worker that has ended, where those of this machine's workers are.
@@ -101,9 +101,9 @@ func (c *coordinator) workerLog(_ context.Context, m plane.Message) (any, error)
 	if err := m.Decode(&l); err != nil {
 		return nil, err
 	}
-	inc := c.crew.processNumbered(l.Process)
-	if inc == nil {
-		return nil, fmt.Errorf("no process is numbered %d", l.Process)
+	inc, err := c.crew.known(l.Process)
+	if err != nil {
+		return nil, err
 	}
 	return struct{}{}, os.WriteFile(filepath.Join(c.Out, logsDir, inc.logName()), l.Text, 0o644)
 }

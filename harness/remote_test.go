@@ -12,6 +12,7 @@ import (
 
 	"fencepost.dev/history"
 	"fencepost.dev/models"
+	"fencepost.dev/reports"
 )
 
 // joinVariable makes the test binary an agent that joins the coordinator there.
@@ -20,19 +21,7 @@ const joinVariable = "FENCEPOST_TEST_JOIN"
 // TestTwoAgents runs the workers of lock-pause on two agents that were started by hand, each a process of its own, which
 // stream what they record.
 func TestTwoAgents(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	out := filepath.Join(t.TempDir(), "out")
-	var agents sync.WaitGroup
-	defer agents.Wait()
-	m, err := Run(ctx, Options{
-		Scenario: scenarioOf(t, "lock-pause"), Out: out, Listen: "127.0.0.1:0", Remote: 2,
-		Notice: func(line string) { joinTwo(ctx, t, &agents, strings.Fields(line)) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, out := runOnTwoAgents(t, "lock-pause")
 	if !m.Result.AsExpected || m.Result.Verdict != models.Violation {
 		t.Errorf("verdict %s, as expected %v: %v", m.Result.Verdict, m.Result.AsExpected, m.Result.Reasons)
 	}
@@ -48,6 +37,25 @@ func TestTwoAgents(t *testing.T) {
 	if again.Result.Verdict != m.Result.Verdict || again.Result.AsExpected != m.Result.AsExpected {
 		t.Errorf("the stored history is judged %s, the run was %s", again.Result.Verdict, m.Result.Verdict)
 	}
+}
+
+// runOnTwoAgents runs a scenario whose workers are on two agents that join it, and gives its results directory too.
+func runOnTwoAgents(t *testing.T, scenario string) (m *reports.Material, out string) {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	out = filepath.Join(t.TempDir(), "out")
+	var agents sync.WaitGroup
+	defer agents.Wait()
+	m, err := Run(ctx, Options{
+		Scenario: scenarioOf(t, scenario), Out: out, Listen: "127.0.0.1:0", Remote: 2,
+		Notice: func(line string) { joinTwo(ctx, t, &agents, strings.Fields(line)) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, out
 }
 
 // joinTwo starts the agents that a notice of these words asks for.
@@ -87,19 +95,7 @@ func tokenOf(t *testing.T, words []string) string {
 // TestKilledRemoteWorker kills a worker on an agent that was started by hand: what it had recorded and not sent comes from
 // its agent, so the record is whole and decided, and so does its log.
 func TestKilledRemoteWorker(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	out := filepath.Join(t.TempDir(), "out")
-	var agents sync.WaitGroup
-	defer agents.Wait()
-	m, err := Run(ctx, Options{
-		Scenario: scenarioOf(t, "lock-setnx-then-expire"), Out: out, Listen: "127.0.0.1:0", Remote: 2,
-		Notice: func(line string) { joinTwo(ctx, t, &agents, strings.Fields(line)) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, out := runOnTwoAgents(t, "lock-setnx-then-expire")
 	if !m.Result.AsExpected {
 		t.Errorf("verdict %s, as expected %v: %v", m.Result.Verdict, m.Result.AsExpected, m.Result.Reasons)
 	}

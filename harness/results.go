@@ -65,7 +65,7 @@ type runRecord struct {
 	// Trouble is what kept the run from going as planned: one sentence each.
 	Trouble  []string `json:"trouble,omitempty"`
 	Complete bool     `json:"complete"` // everything was collected in order
-	// Finished: the runner died, and its guard, or bench heal, brought the history to its final form.
+	// Finished: the runner died, and its guard, or chaos heal, brought the history to its final form.
 	Finished bool `json:"finished,omitempty"`
 	// Files are those that the verdict rests on. Before the load that is the scenario alone.
 	Files []fileSum `json:"files"`

@@ -123,9 +123,6 @@ func (c *coordinator) watchStores(ctx context.Context) (wait func()) {
 
 // deadNodes is an error for each store's node that has ended, and that no fault of the schedule ended.
 func (c *coordinator) deadNodes(ctx context.Context) error {
-	c.mu.Lock()
-	inForce := slices.Collect(maps.Values(c.inForce))
-	c.mu.Unlock()
 	var errs []error
 	for _, name := range sortedNames(c.stores) {
 		targets, err := c.stores[name].Resolve(ctx, "")
@@ -135,8 +132,7 @@ func (c *coordinator) deadNodes(ctx context.Context) error {
 		}
 		for _, target := range targets {
 			mortal, ok := target.(faults.Mortal)
-			onPurpose := slices.ContainsFunc(inForce, func(fault string) bool { return strings.HasSuffix(fault, " "+target.Name()) })
-			if ok && !mortal.Alive() && !onPurpose {
+			if ok && !mortal.Alive() && !c.faulted(target.Name()) {
 				errs = append(errs, fmt.Errorf("%s ended during the run, and no fault of ours ended it; its log in %s says why", target.Name(), logsDir))
 			}
 		}

@@ -33,7 +33,8 @@ type settledUntil struct {
 //
 // It follows each process: until when its operations are known, and which are open. The least of these over all processes is
 // how far the engine can decide. A process that is stopped holds it back until it goes on. One that was killed is read from
-// what it left; if it ran on another machine, what it had not sent is lost, and nothing after that is decided before the end.
+// what it left; if it ran on another machine, its agent sends that, and nothing here says when it is all: nothing after its
+// last report is decided before the end.
 type watcher struct {
 	now     func() int64
 	crew    *crew
@@ -236,7 +237,7 @@ func (w *watcher) settled(s settledUntil) {
 // bury takes in what a process that ended has left, from its files.
 func (w *watcher) bury(number uint16, p *followed) {
 	if w.dir == "" {
-		return // what it had not sent is lost: p.until holds back what comes after
+		return // what it left is on its agent's machine: p.until holds back what comes after
 	}
 	if err := w.leftovers(number, p); err != nil && !errors.Is(err, history.ErrMissing) {
 		w.log("what a dead worker left can't be read while the run goes", "worker", p.base, "error", err)

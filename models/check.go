@@ -132,7 +132,7 @@ type Limit struct {
 	Time   time.Duration // per check; 0: a minute
 	Memory int64         // bytes, per check; 0: 1 GiB
 	// Engine decides linearizability; "": Porcupine where an object has at most a few thousand operations, and the stream engine
-	// where it has more or Porcupine can't decide it.
+	// where it has more or Porcupine can't decide it in its memory or half of the time that is left.
 	Engine Engine
 	// Parallel is how many partitions are decided at once; 0: as many as there are CPUs.
 	Parallel int

@@ -67,13 +67,25 @@ func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops 
 		return reconcile(spec.Timed, stream, porcupine)
 	case "":
 		if len(ops) <= porcupineMost {
-			if d := decidePorcupine(ctx, spec, ops, b); d.verdict != Inconclusive || ctx.Err() != nil {
+			first, cancel := halfOf(ctx)
+			d := decidePorcupine(first, spec, ops, b)
+			cancel()
+			if d.verdict != Inconclusive || ctx.Err() != nil {
 				return d
 			}
 		}
 		return decideStream(ctx, spec, ops, b)
 	}
 	return undecided("there is no engine called %q: use %s, %s or %s", engine, EngineStream, EnginePorcupine, EngineBoth)
+}
+
+// halfOf gives half of the time that is left: what the first engine of two may use up.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
 // reconcile compares the two engines' answers (docs/semantics.md). On timed specs the stream engine is a relaxation, so it

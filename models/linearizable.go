@@ -179,7 +179,7 @@ func rule[S comparable](ctx context.Context, p partition, o object[S], judge jud
 		return r
 	}
 	d := judge(ctx, excused)
-	missed, disagree, hungry, reason := r.missed || d.missed, r.disagree || d.disagree, r.starved || d.starved, r.reason
+	missed, disagree, hungry := r.missed || d.missed, r.disagree || d.disagree, r.starved || d.starved
 	switch {
 	case d.verdict == Violation:
 		r.decision, r.severity, r.failing = d, Safety, excused
@@ -188,9 +188,7 @@ func rule[S comparable](ctx context.Context, p partition, o object[S], judge jud
 	case d.verdict == Inconclusive && r.verdict == Violation:
 		r.open = d.reason
 	}
-	if r.missed, r.disagree, r.starved = missed, disagree, hungry && r.severity != Safety; disagree && r.reason == "" {
-		r.reason = cmp.Or(reason, d.reason)
-	}
+	r.missed, r.disagree, r.starved = missed, disagree, hungry && r.severity != Safety
 	return r
 }
 
@@ -206,7 +204,6 @@ func (o object[S]) report(ctx context.Context, in *Input, rulings []ruling, judg
 		}
 		if r.disagree {
 			report.Disagreements++
-			report.Reason = r.reason
 		}
 		if r.open != "" {
 			report.SeverityOpen = r.open

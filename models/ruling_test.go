@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fencepost.dev/history"
 )
@@ -136,6 +137,23 @@ func TestEngineByLength(t *testing.T) {
 	}
 	// One that Porcupine has no memory for is the stream engine's, however short.
 	if d := decide(context.Background(), "", o.spec, taken(1000), budget{memory: 200 << 10}); d.verdict != Pass {
+		t.Errorf("%+v", d)
+	}
+}
+
+// One that Porcupine has no time for is the stream engine's, which still has half of it: a bucket that many clients share.
+func TestWhatTakesPorcupineTooLong(t *testing.T) {
+	ops := bucketHistory(simulation{clients: 60, step: 2_500, seed: 1}, 3000, 100, 20_000)
+	spec := toyBucket(100, 20_000, 0.001)
+	within := func(engine Engine) decision {
+		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+		defer cancel()
+		return decide(ctx, engine, spec, ops, budget{memory: 16 << 30})
+	}
+	if d := within(EnginePorcupine); d.verdict != Inconclusive {
+		t.Fatalf("porcupine decides it: %+v; this test needs a harder one", d)
+	}
+	if d := within(""); d.verdict != Pass {
 		t.Errorf("%+v", d)
 	}
 }

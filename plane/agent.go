@@ -262,7 +262,8 @@ func (a *Agent) launch(ctx context.Context, m Message) (any, error) {
 	return launchReply{PID: p.PID()}, nil
 }
 
-// watch waits for a worker's end, has what it left dealt with, and tells the fleet until it has answered, the agent ends, or the coordinator is gone.
+// watch waits for a worker's end, has what it left dealt with, and tells the fleet until it has answered, the agent ends, or
+// the coordinator is gone.
 func (a *Agent) watch(name string, p *process.Process, left Left) {
 	defer a.watches.Done()
 	<-p.Done()

@@ -15,8 +15,9 @@ BEGIN {
 	target("StreamFromParquet/10000000", "peak-MB", "<", 1000, "the same: peak memory, MB")
 	target("StreamFromParquet/10000000", "growth-per-op", "<", 1.3, "the same: time per operation, times that of 1,000,000")
 	target("StreamGrowth", "growth-per-op", "<", 1.3, "one key, 10,000,000: time per operation, times that of 1,000,000")
-	target("StreamRegister/1000", "decided", ">=", 0, "register, 16 clients, 1 in 100 times out, 1,000: 1 if decided, 0 if inconclusive")
-	target("StreamRegister/10000", "decided", ">=", 0, "the same with 10,000")
+	# Either will do: a wrong answer fails the benchmark itself.
+	target("StreamRegister/1000", "decided", "", "1 or 0", "register, 16 clients, 1 in 100 times out, 1,000: 1 if decided, 0 if inconclusive")
+	target("StreamRegister/10000", "decided", "", "1 or 0", "the same with 10,000")
 }
 
 function target(name, unit, comparison, limit, about) {
@@ -66,8 +67,9 @@ END {
 		if (!(aim[i] in measured)) continue
 		if (!told++) printf "\n%-90s %12s %14s\n", "stream engine", "measured", "target"
 		got = measured[aim[i]] + 0
-		met = how[i] == "<" ? got < limits[i] : got >= limits[i]
-		printf "%-90s %12s %2s %11s %s\n", abouts[i], group(measured[aim[i]]), how[i], group(limits[i] ""), met ? "" : "missed"
+		met = how[i] == "" || (how[i] == "<" ? got < limits[i] : got >= limits[i])
+		limit = how[i] == "" ? limits[i] : group(limits[i] "")
+		printf "%-90s %12s %2s %11s %s\n", abouts[i], group(measured[aim[i]]), how[i], limit, met ? "" : "missed"
 	}
 	exit failed || n == 0
 }
