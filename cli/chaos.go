@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/faults"
 	"fencepost.dev/harness"
+	"fencepost.dev/topology/endpoint"
 )
 
 // Chaos is the chaos command.
@@ -62,12 +63,18 @@ func chaosStatus() *cobra.Command {
 }
 
 func chaosHeal() *cobra.Command {
-	return &cobra.Command{
+	var passwordFile string
+	heal := &cobra.Command{
 		Use: "heal", Short: "Mend what dead runs left behind", Args: noArguments,
 		Long: `Replays the journals of runs whose process is gone: resumes and ends the processes they left, removes their directories,
-finishes their histories. A run that is alive is left alone.`,
+finishes their histories, and takes their keys from servers that were not theirs. For a server that wants a password give it
+in $` + endpoint.PasswordVariable + ` or --password-file. A run that is alive is left alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			healed, err := harness.Heal()
+			password, err := readPassword(passwordFile)
+			if err != nil {
+				return err
+			}
+			healed, err := harness.Heal(password)
 			for _, journal := range healed {
 				fmt.Fprintf(c.OutOrStdout(), "mended what %s says\n", journal)
 			}
@@ -77,4 +84,6 @@ finishes their histories. A run that is alive is left alone.`,
 			return err
 		},
 	}
+	heal.Flags().StringVar(&passwordFile, "password-file", "", "`file` that holds the password of an external server that a dead run used")
+	return heal
 }

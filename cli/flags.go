@@ -18,9 +18,6 @@ import (
 	"fencepost.dev/topology/endpoint"
 )
 
-// passwordVariable holds an external store's password: it is never a flag, where other users could read it.
-const passwordVariable = "FENCEPOST_PASSWORD"
-
 // overrideFlags are the flags that stand for fields of the scenario.
 type overrideFlags struct {
 	set []string
@@ -75,7 +72,7 @@ type externalFlags struct {
 
 func (e *externalFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.valkey, "valkey", "", "`HOST:PORT[,…]` of a Valkey that is already there, with --provider external")
-	f.StringVar(&e.username, "username", "", "ACL `user` at the external server; the password is taken from $"+passwordVariable+" or --password-file")
+	f.StringVar(&e.username, "username", "", "ACL `user` at the external server; the password is taken from $"+endpoint.PasswordVariable+" or --password-file")
 	f.StringVar(&e.passwordFile, "password-file", "", "`file` that holds the external server's password")
 	f.BoolVar(&e.tls, "tls", false, "speak TLS to the external server")
 	f.StringVar(&e.ca, "tls-ca", "", "`file` with the CA that signed the external server's certificate")
@@ -91,21 +88,30 @@ func (e *externalFlags) endpoints() (map[string]endpoint.Endpoint, error) {
 		}
 		return nil, nil
 	}
-	if e.username != "" && e.passwordFile == "" && os.Getenv(passwordVariable) == "" {
-		return nil, fmt.Errorf("--username %s needs a password: set $%s, or name a file with --password-file", e.username, passwordVariable)
+	if e.username != "" && e.passwordFile == "" && os.Getenv(endpoint.PasswordVariable) == "" {
+		return nil, fmt.Errorf("--username %s needs a password: set $%s, or name a file with --password-file", e.username, endpoint.PasswordVariable)
 	}
-	server := endpoint.Endpoint{Addresses: strings.Split(e.valkey, ","), Username: e.username, Password: os.Getenv(passwordVariable)}
-	if e.passwordFile != "" {
-		text, err := os.ReadFile(e.passwordFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading the password: %w", err)
-		}
-		server.Password = strings.TrimRight(string(text), "\r\n")
+	password, err := readPassword(e.passwordFile)
+	if err != nil {
+		return nil, err
 	}
+	server := endpoint.Endpoint{Addresses: strings.Split(e.valkey, ","), Username: e.username, Password: password}
 	if e.tls || e.ca != "" || e.serverName != "" {
 		server.TLS = &endpoint.TLS{CAFile: e.ca, ServerName: e.serverName}
 	}
 	return map[string]endpoint.Endpoint{"valkey": server}, nil
+}
+
+// readPassword gives the password in the file, or without a file that of the environment.
+func readPassword(file string) (string, error) {
+	if file == "" {
+		return os.Getenv(endpoint.PasswordVariable), nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the password: %w", err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // limitFlags bound what deciding may cost.

@@ -20,6 +20,7 @@ import (
 	"fencepost.dev/scenarios"
 	"fencepost.dev/subjects"
 	"fencepost.dev/topology"
+	"fencepost.dev/topology/endpoint"
 	"fencepost.dev/witness"
 	"fencepost.dev/workloads"
 )
@@ -121,7 +122,7 @@ func (c *coordinator) protect(context.Context) error {
 	if c.journal, err = process.OpenJournal(path); err != nil {
 		return err
 	}
-	if c.guard, err = process.StartGuard(path); err != nil {
+	if c.guard, err = process.StartGuard(path, c.guardSecrets()...); err != nil {
 		return errors.Join(err, c.journal.Close())
 	}
 	c.later(c.guard.Close) // after the journal, which it would replay
@@ -132,6 +133,16 @@ func (c *coordinator) protect(context.Context) error {
 		return err
 	}
 	c.later(finished)
+	return nil
+}
+
+// guardSecrets is what the guard needs besides the journal, as its environment: the password of the stores that are not ours.
+func (c *coordinator) guardSecrets() []string {
+	for _, at := range c.External {
+		if at.Password != "" {
+			return []string{endpoint.PasswordVariable + "=" + at.Password}
+		}
+	}
 	return nil
 }
 

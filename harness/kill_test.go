@@ -11,11 +11,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"fencepost.dev/internal/valkeytest"
 	"fencepost.dev/models"
 	"fencepost.dev/reports"
+	"fencepost.dev/topology/endpoint"
 )
 
 // markVariable is inherited by every process of a run, so that what is left of one can be found whatever its parent is.
@@ -93,6 +98,56 @@ func TestRunnerKilled(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Error("none of the runs had recorded anything that could be checked")
+	}
+}
+
+// TestRunnerKilledOnAForeignServer kills a runner whose store is somebody else's and wants a password. Its fencing counters
+// would stay there for ever.
+func TestRunnerKilledOnAForeignServer(t *testing.T) {
+	server := valkeytest.StartWith(t, redis.Options{Password: "secret"}, "--requirepass", "secret")
+	if err := server.Direct.Set(t.Context(), "theirs", "kept", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "killed.yaml")
+	foreign := strings.Replace(killScenario, "lock/valkey", "lock/valkey-fenced", 1)
+	foreign = foreign[:strings.Index(foreign, "faults:")] + `topology: {valkey: {kind: standalone, provider: external}}
+checks: [linearizable]
+expect: pass
+`
+	if err := os.WriteFile(file, []byte(foreign), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(os.Args[0])
+	run.Env = append(os.Environ(), runnerVariable+"="+file, foreignVariable+"="+server.Address,
+		endpoint.PasswordVariable+"=secret", "XDG_STATE_HOME="+dir)
+	var said bytes.Buffer
+	run.Stderr = &said
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitLoad(t, resultsOf(file), &said)
+	keys := func() []string { return server.Direct.Keys(t.Context(), "*").Val() }
+	for deadline := time.Now().Add(30 * time.Second); len(keys()) < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the run made no keys")
+		}
+	}
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait()
+	journals := func() []string {
+		left, _ := filepath.Glob(filepath.Join(dir, "fencepost", "runs", "*.journal"))
+		return left
+	}
+	for deadline := time.Now().Add(30 * time.Second); len(keys()) != 1 || len(journals()) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the keys %q and the journals %v are left", keys(), journals())
+		}
+	}
+	if got := server.Direct.Get(t.Context(), "theirs").Val(); got != "kept" {
+		t.Errorf("theirs is %q", got)
 	}
 }
 

@@ -12,10 +12,14 @@ import (
 	"go.uber.org/goleak"
 
 	"fencepost.dev/scenarios"
+	"fencepost.dev/topology/endpoint"
 )
 
 // runnerVariable makes the test binary a bench of its own: it runs the scenario file of that name, with results beside it.
 const runnerVariable = "FENCEPOST_TEST_RUN"
+
+// foreignVariable gives that bench a Valkey that is already there, by its address.
+const foreignVariable = "FENCEPOST_TEST_VALKEY"
 
 func TestMain(m *testing.M) {
 	if code, served := ServeRole(); served {
@@ -45,7 +49,13 @@ func runner(file string) int {
 	defer stop()
 	s, err := scenarios.Open(file, Vocabulary())
 	if err == nil {
-		_, err = Run(ctx, Options{Scenario: s, Out: resultsOf(file)})
+		options := Options{Scenario: s, Out: resultsOf(file)}
+		if address := os.Getenv(foreignVariable); address != "" {
+			options.External = map[string]endpoint.Endpoint{"valkey": {
+				Addresses: []string{address}, Password: os.Getenv(endpoint.PasswordVariable),
+			}}
+		}
+		_, err = Run(ctx, options)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

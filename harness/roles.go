@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/faults"
 	"fencepost.dev/process"
 	"fencepost.dev/topology"
+	"fencepost.dev/topology/endpoint"
 )
 
 // ServeRole serves the roles in which a run starts its own executable again: its guard, and the clients of a worker. It
@@ -21,12 +22,17 @@ import (
 func ServeRole() (code int, served bool) {
 	switch process.Role() {
 	case "guard":
-		return process.ServeGuard(undo()), true
+		return process.ServeGuard(undo(topology.Credentials{
+			Password: os.Getenv(endpoint.PasswordVariable), Patience: guardPatience,
+		})), true
 	case "client":
 		return serveClient(os.Stdin), true
 	}
 	return 0, false
 }
+
+// guardPatience bounds what the guard does to a store that isn't ours: histories are finished after it, within the guard's 5 s.
+const guardPatience = 1500 * time.Millisecond
 
 // finishEntry is the journal's entry for a history that must be finished if we die.
 const finishEntry = "finish-history"
@@ -52,7 +58,7 @@ func (r removeRecord) remove() error {
 }
 
 // undo is all that a journal of ours can hold.
-func undo() process.Undo {
+func undo(c topology.Credentials) process.Undo {
 	all := process.Undo{finishEntry: func(raw json.RawMessage) error {
 		var r finishRecord
 		if err := json.Unmarshal(raw, &r); err != nil {
@@ -67,7 +73,7 @@ func undo() process.Undo {
 		return r.remove()
 	}}
 	maps.Copy(all, faults.Undo())
-	maps.Copy(all, topology.Undo())
+	maps.Copy(all, topology.Undo(c))
 	return all
 }
 
@@ -85,8 +91,9 @@ func newJournalPath() (string, error) {
 // Orphans lists the journals of runs whose processes, guards included, died before they had undone everything.
 func Orphans() ([]string, error) { return process.Orphans(journals()) }
 
-// Heal undoes what the orphans say is still to be undone, and tells which it has healed.
-func Heal() (healed []string, err error) {
+// Heal undoes what the orphans say is still to be undone, and tells which it has healed. The password is for stores that are
+// not ours; "" is none.
+func Heal(password string) (healed []string, err error) {
 	orphans, err := Orphans()
 	if err != nil {
 		return nil, err
@@ -94,7 +101,7 @@ func Heal() (healed []string, err error) {
 	// One that can't be healed must not keep the others from it.
 	var errs []error
 	for _, journal := range orphans {
-		if err := process.Replay(journal, undo()); err != nil {
+		if err := process.Replay(journal, undo(topology.Credentials{Password: password})); err != nil {
 			errs = append(errs, fmt.Errorf("healing what %s says: %w", journal, err))
 			continue
 		}

@@ -44,7 +44,7 @@ var standaloneExternal = Kind{
 // external is a topology of nodes that others run. What we make there are keys.
 type external struct {
 	*nodes
-	reached bool
+	removed func() error // tells the journal that our keys are gone; nil: none were made
 }
 
 func newExternal(order Order, n *nodes) (*external, error) {
@@ -68,45 +68,31 @@ func (e *external) start(ctx context.Context) error {
 			return err
 		}
 	}
-	e.reached = true
+	entry := keysEntry{Namespace: e.order.Namespace}
+	for i := range e.list {
+		entry.Nodes = append(entry.Nodes, onDisk(e.only(i)))
+	}
+	removed, err := begin(e.order.Journal, keysKind, entry)
+	if err != nil {
+		return fmt.Errorf("using %s: %w", strings.Join(e.order.External.Addresses, ", "), err)
+	}
+	e.removed = removed
 	return e.nodes.start(ctx)
 }
 
 // Close removes the keys of the run. That walks through the whole key space of the server, a thousand at a time.
 func (e *external) Close(ctx context.Context) error {
-	if !e.reached {
+	if e.removed == nil {
 		return nil
 	}
 	var errs []error
 	for i := range e.list {
-		if err := removeKeys(ctx, e.only(i), e.order.Namespace); err != nil {
-			errs = append(errs, fmt.Errorf("removing the keys %s* from %s: %w", e.order.Namespace, e.list[i].address(), err))
-		}
+		errs = append(errs, removeKeys(ctx, e.only(i), e.order.Namespace))
 	}
-	return errors.Join(errs...)
-}
-
-func removeKeys(ctx context.Context, at endpoint.Endpoint, namespace string) error {
-	client, err := at.Valkey()
-	if err != nil {
-		return err
+	if err := errors.Join(errs...); err != nil {
+		return err // stays in the journal
 	}
-	defer client.Close()
-	literal := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(namespace)
-	for cursor := uint64(0); ; {
-		keys, next, err := client.Scan(ctx, cursor, literal+"*", 1000).Result()
-		if err != nil {
-			return err
-		}
-		if len(keys) > 0 {
-			if err := client.Unlink(ctx, keys...).Err(); err != nil {
-				return err
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
+	return e.removed()
 }
 
 // reach asks the server at the endpoint for an answer. Its error says in one sentence what to do.

@@ -9,10 +9,11 @@ import (
 
 // Undo gives the guard, and whoever else replays a journal, what undoes our entries. The servers themselves are in the
 // journal as processes.
-func Undo() process.Undo {
+func Undo(c Credentials) process.Undo {
 	return process.Undo{
 		dirKind:  undoing(undoDir),
 		portKind: undoing(undoPort),
+		keysKind: undoing(c.undoKeys),
 	}
 }
 

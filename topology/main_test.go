@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if process.Role() == "guard" {
-		undo := Undo()
+		undo := Undo(Credentials{})
 		maps.Copy(undo, faults.Undo())
 		os.Exit(process.ServeGuard(undo))
 	}

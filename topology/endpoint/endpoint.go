@@ -2,6 +2,10 @@
 // that a worker needs, so it imports neither providers nor proxies.
 package endpoint
 
+// PasswordVariable is the variable of the environment that holds an external store's password: it is never a flag, where other
+// users could read it.
+const PasswordVariable = "FENCEPOST_PASSWORD"
+
 // Set is what a subject may talk to, by store name ("valkey", "aws", "postgres"). It travels to workers over the plane.
 type Set map[string]Endpoint
 
