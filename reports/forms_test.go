@@ -206,6 +206,25 @@ func md(t testing.TB, m Material) []byte {
 	return b
 }
 
+// TestSuiteExplainsAControlThatFails: a violation and a tick in one line want a word.
+func TestSuiteExplainsAControlThatFails(t *testing.T) {
+	entry := func(control bool, v models.Verdict) *Entry {
+		return &Entry{Scenario: "lock-pause", Control: control, Runs: []Repeat{{Verdict: models.Pass, Standing: AsExpected}, {Verdict: v, Standing: AsExpected}}}
+	}
+	for _, c := range []struct {
+		entry *Entry
+		want  bool
+	}{
+		{entry(true, models.Violation), true},
+		{entry(true, models.Pass), false},
+		{entry(false, models.Violation), false},
+	} {
+		if got := c.entry.note(); (got != "") != c.want {
+			t.Errorf("control %v, %s: %q", c.entry.Control, c.entry.Runs[1].Verdict, got)
+		}
+	}
+}
+
 func TestMarkdownGolden(t *testing.T) {
 	golden(t, "lock-pause.md", md(t, lockPause(false)))
 	golden(t, "lock-pause-fenced.md", md(t, lockPause(true)))

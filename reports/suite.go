@@ -165,7 +165,8 @@ func (e *Entry) slowest() float64 {
 	return most
 }
 
-// note says why an entry isn't as expected: the reasons of the first run that isn't.
+// note says why an entry isn't as expected: the reasons of the first run that isn't. Where one is as expected although its
+// verdict reads as if it were not, it says why.
 func (e *Entry) note() string {
 	if e.Skipped != "" {
 		return e.Skipped
@@ -173,6 +174,11 @@ func (e *Entry) note() string {
 	for _, run := range e.Runs {
 		if run.Standing != AsExpected {
 			return strings.Join(run.Reasons, " ")
+		}
+	}
+	for _, run := range e.Runs {
+		if e.Control && run.Verdict == models.Violation {
+			return "The violation is not one of those named: only these must a control be without."
 		}
 	}
 	return ""
