@@ -15,8 +15,7 @@ func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Decide again from a recorded history, without any server",
-		Long: `Reads what a run recorded in its results directory and decides again. Nothing in the directory is changed, but that what a
-dead worker left is read as it is. A record that is truncated, damaged, edited, or mixed with
+		Long: `Reads what a run recorded in its results directory and decides again. Nothing in the directory is changed. A record that is truncated, damaged, edited, or mixed with
 another run's is inconclusive, and the file is named: exit status 3. Copy results directories whole.`,
 		Example: `  bench check results/lock-pause-20260131-120000
   bench check DIR --engine porcupine`,
@@ -44,7 +43,7 @@ another run's is inconclusive, and the file is named: exit status 3. Copy result
 		},
 	}
 	limits.add(c.Flags())
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors; the exit status tells")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors, and what --json asks for; the exit status tells")
 	c.Flags().BoolVar(&asJSON, "json", false, "print verdict.json instead of the telling for people")
 	return c
 }

@@ -38,7 +38,7 @@ func (s *session) add(f *pflag.FlagSet) {
 	f.StringVar(&s.out, "out", "", "results `directory`: absent or empty; without it, one of its own under results/")
 	f.StringVar(&s.listen, "listen", "", "`address` at which workers on other machines may join (bench worker --join)")
 	f.IntVar(&s.remote, "remote", 0, "wait for this number (`N`) of agents on other machines and run the workers there")
-	f.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors; the exit status tells")
+	f.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors, and what --json asks for; the exit status tells")
 	f.BoolVar(&s.json, "json", false, "print verdict.json instead of the telling for people")
 }
 
@@ -49,7 +49,7 @@ func runCommand() *cobra.Command {
 		Use:   "run NAME|FILE.yaml",
 		Short: "Run one scenario and decide",
 		Example: `  bench run lock-pause
-  bench run lock-pause --set faults=[]          the same without its fault: proves nothing, and says so
+  bench run lock-pause --set 'faults=[]'        the same without its fault: proves nothing, and says so
   bench run lock-baseline --rate 500 --for 10s
   bench run lock-delete-without-owner --for 10m --stop-on-violation
   bench run lock-baseline --provider external --valkey 127.0.0.1:6379

@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/load"
 	"fencepost.dev/models"
 	"fencepost.dev/reports"
+	"fencepost.dev/scenarios"
 	"fencepost.dev/subjects"
 )
 
@@ -92,10 +93,7 @@ func (e *evidence) holdThresholds(r *reports.Result) {
 			continue
 		}
 		outcome.Met = (t.Below == nil || outcome.Got <= *t.Below) && (t.Above == nil || outcome.Got >= *t.Above)
-		// Arrivals that never started are in no latency, though they waited longer than most that are. Counting them could only
-		// raise it: what is missed without them stays missed, and what is met may not be. How long they would have taken nobody
-		// knows, so that is undecided, not missed. Up to 1 in 1000 is let pass: a few wait at the end of any load.
-		if outcome.Met && t.Below != nil && metric.Latency() && r.Load.Starved() {
+		if outcome.Met && t.Below != nil && e.unstartedMayMiss(r, metric, t) {
 			outcome.Met, outcome.Undecided = false, true
 			unproved(r, "threshold: %s is %s of what was started; %s, so whether it is %s can't be told.",
 				expression, amount(outcome.Got, outcome.Unit), r.Load.Warning(), t.Text)
@@ -105,6 +103,28 @@ func (e *evidence) holdThresholds(r *reports.Result) {
 		}
 		r.Thresholds = append(r.Thresholds, outcome)
 	}
+}
+
+// unstartedMayMiss reports whether a latency that is met might not be if the arrivals that never started had been served. They
+// are in no latency, though they waited longer than most that are. Counting them could only raise it: what is missed without them
+// stays missed, and what is met may not be. How long they would have taken nobody knows, so that is undecided, not missed.
+//
+// A percentile is still certain where it holds with all of them counted as slower than everything recorded: of a share u that
+// never started, the q-th quantile of all is then the q/(1-u)-th of what was. A maximum or a mean has no such bound; there
+// 1 in 1000 is let pass, since a few wait at the end of any load.
+func (e *evidence) unstartedMayMiss(r *reports.Result, metric load.Metric, t scenarios.Threshold) bool {
+	share, known := r.Load.NeverStarted()
+	switch {
+	case !metric.Latency() || !known || share == 0:
+		return false
+	case metric.Stat != load.Percentile:
+		return r.Load.Starved()
+	}
+	if metric.Quantile /= 1 - share; metric.Quantile >= 1 {
+		return true
+	}
+	worst, known := e.log.Measure(metric, e.window(), e.outside(t.Outside)...)
+	return !known || worst > *t.Below
 }
 
 // unproved withholds a pass for a reason; it hides no violation, and nothing contrary.

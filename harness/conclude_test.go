@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,6 +18,11 @@ func TestLatencyWithoutWhatNeverStarted(t *testing.T) {
 	recorder := load.NewRecorder(1)
 	for at := int64(1e9); at < 2e9; at += 1e7 {
 		recorder.Record(0, &history.Operation{Kind: history.Acquire, Outcome: history.OK, Call: at, Return: at + 1e6}, at)
+		slow := int64(1e6)
+		if at%1e8 == 0 { // one in ten
+			slow = 2e7
+		}
+		recorder.Record(0, &history.Operation{Kind: history.Release, Outcome: history.OK, Call: at, Return: at + slow}, at)
 	}
 	log := load.NewLog()
 	for _, i := range recorder.Take(3e9) {
@@ -33,12 +39,16 @@ func TestLatencyWithoutWhatNeverStarted(t *testing.T) {
 		bound     scenarios.Threshold
 		met, open bool
 	}{
-		{"all started", 0, "p99", below(0.01), true, false},
-		{"1 in 1000", 10, "acquire p99", below(0.01), true, false},
-		{"more", 11, "acquire p99", below(0.01), false, true},
-		{"more, of the longest", 11, "max", below(0.01), false, true},
+		{"all started", 0, "acquire p99", below(0.01), true, false},
+		{"1 in 1000", 10, "acquire max", below(0.01), true, false},
+		{"more, of the longest", 11, "acquire max", below(0.01), false, true},
+		{"a percentile that holds with all of them", 11, "acquire p99", below(0.01), true, false},
+		{"more than are above it", 101, "acquire p99", below(0.01), false, true},
+		{"as many as leave it among the quick", 100, "release p88", below(0.01), true, false},
+		{"as many as put it among the slow", 300, "release p88", below(0.01), false, true},
+		{"among the slow, which are quick enough", 300, "release p88", below(0.03), true, false},
 		{"missed all the same", 11, "mean", below(1e-6), false, false},
-		{"bounded from below", 11, "p99", above, true, false},
+		{"bounded from below", 101, "p99", above, true, false},
 		{"no latency", 11, "errors", below(0.01), true, false},
 		{"bounded itself", 10, "never-started", below(0.001), true, false},
 		{"bounded itself, missed", 11, "never-started", below(0.001), false, false},
@@ -53,7 +63,7 @@ func TestLatencyWithoutWhatNeverStarted(t *testing.T) {
 		want := map[bool]reports.Standing{true: reports.AsExpected, false: reports.Contrary}[c.met]
 		if c.open {
 			want = reports.Inconclusive
-			if r.Verdict != models.Inconclusive || !strings.Contains(strings.Join(r.Reasons, " "), "11 of 10,000 arrivals") {
+			if r.Verdict != models.Inconclusive || !strings.Contains(strings.Join(r.Reasons, " "), fmt.Sprintf("%d of 10,000 arrivals", c.unstarted)) {
 				t.Errorf("%s: %s, because %q", c.name, r.Verdict, r.Reasons)
 			}
 		}

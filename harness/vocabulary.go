@@ -19,7 +19,7 @@ import (
 func Vocabulary() scenarios.Vocabulary {
 	v := scenarios.Vocabulary{Metric: metricUnit}
 	for _, s := range subjects.All() {
-		v.Subjects = append(v.Subjects, scenarios.KnownSubject{Name: s.Name, Primitive: s.Primitive, Points: s.Points, Stores: s.Stores})
+		v.Subjects = append(v.Subjects, scenarios.KnownSubject{Name: s.Name, Primitive: s.Primitive, Points: s.Points, Stores: s.Stores, Options: s.Options})
 	}
 	for _, k := range workloads.All() {
 		v.Workloads = append(v.Workloads, scenarios.KnownWorkload{Name: k.Name, Primitives: k.Primitives, Points: k.Points, Parameters: k.Parameters})

@@ -141,7 +141,7 @@ func (l *Load) NeverStarted() (share float64, ok bool) {
 	return float64(l.Unstarted) / float64(l.Arrivals), true
 }
 
-// Starved reports whether more than 1 in 1000 arrivals never started: too many to be left out of a latency.
+// Starved reports whether more than 1 in 1000 arrivals never started: too many to be left out of a maximum or a mean.
 func (l *Load) Starved() bool { return l.Unstarted*1000 > l.Arrivals }
 
 // Warning says how many arrivals never started; "" if all did.

@@ -41,12 +41,19 @@ func plainValue(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(kinds...)
 }
 
-var options = rapid.Map(rapid.MapOfN(rapid.String(), plainValue(2), 0, 3), func(m map[string]any) map[string]any {
-	if len(m) == 0 {
-		return nil
-	}
-	return m
-})
+var (
+	options        = optionsNamed(rapid.String())
+	subjectOptions = optionsNamed(rapid.SampledFrom([]string{"pool", "deep", "new"}))
+)
+
+func optionsNamed(names *rapid.Generator[string]) *rapid.Generator[map[string]any] {
+	return rapid.Map(rapid.MapOfN(names, plainValue(2), 0, 3), func(m map[string]any) map[string]any {
+		if len(m) == 0 {
+			return nil
+		}
+		return m
+	})
+}
 
 func maybe[T any](t *rapid.T, g *rapid.Generator[T], label string) (value T) {
 	if rapid.Bool().Draw(t, label+"?") {
@@ -100,7 +107,7 @@ func drawScenario(t *rapid.T) *Scenario {
 	s := &Scenario{
 		Name: rapid.StringMatching(`[a-z0-9][a-z0-9.-]{0,20}`).Draw(t, "name"), Summary: rapid.String().Draw(t, "summary"),
 		Explains: rapid.String().Draw(t, "explains"), Subject: rapid.SampledFrom([]string{"lock/valkey", "exec:./lock --fast"}).Draw(t, "subject"),
-		Options: options.Draw(t, "options"), Pair: rapid.String().Draw(t, "pair"), Seed: rapid.Uint64().Draw(t, "seed"),
+		Options: subjectOptions.Draw(t, "options"), Pair: rapid.String().Draw(t, "pair"), Seed: rapid.Uint64().Draw(t, "seed"),
 		Workload: Workload{Kind: "idle"}, Load: drawLoad(t),
 		Topology: map[string]Store{"valkey": {Kind: "standalone", Provider: rapid.SampledFrom([]string{"process", "external"}).Draw(t, "provider"),
 			Options: options.Draw(t, "store options")}},
@@ -166,13 +173,13 @@ func TestRoundTrip(t *testing.T) {
 // Values that YAML would read as something else if they were written carelessly.
 func TestAwkwardValuesRoundTrip(t *testing.T) {
 	s := parse(t, whole)
-	s.Options = map[string]any{
+	s.Options = map[string]any{"deep": map[string]any{
 		"a whole float": 2.0, "a large one": 1e21, "an int": 2, "zero": 0.0,
 		"texts": []any{"2", "2.0", "true", "null", "~", "", " ", "1%", "300ms", "2026-01-01", "<<", "a: b", "- a", "#", "@", "%"},
 		"lines": []any{" a\nb", "\n", "\na", "a\n", "a\n\n", "\t\n", "a\n\tb", "a \nb", "a\r\nb", "a\u0085b\n", "\u2028\n", "\ufeff\n", "---\n...\n"},
 		"empty": map[string]any{"list": []any{}, "map": map[string]any{}, "nothing": nil},
 		"true":  1, "12": 1, "": 1, "a\nb": 1,
-	}
+	}}
 	text, err := s.YAML()
 	if err != nil {
 		t.Fatal(err)

@@ -69,10 +69,26 @@ func (d *decoder) judgeSubject(s *Scenario) *KnownSubject {
 		if k.Name != s.Subject && !(strings.HasSuffix(k.Name, ":") && len(s.Subject) > len(k.Name) && strings.HasPrefix(s.Subject, k.Name)) {
 			continue
 		}
+		d.judgeOptions(s, &d.vocabulary.Subjects[i])
 		return &d.vocabulary.Subjects[i]
 	}
 	d.fail("subject", "%s", unknown("subject", s.Subject, names, "the catalogue"))
 	return nil
+}
+
+// judgeOptions refuses options that the subject would not look at. A program of somebody else's judges its own.
+func (d *decoder) judgeOptions(s *Scenario, subject *KnownSubject) {
+	if strings.HasSuffix(subject.Name, ":") {
+		return
+	}
+	for name := range s.Options {
+		switch {
+		case len(subject.Options) == 0:
+			d.fail(join("options", name), "the subject %s has no options", subject.Name)
+		case !slices.Contains(subject.Options, name):
+			d.fail(join("options", name), "%s", unknown("option", name, subject.Options, subject.Name))
+		}
+	}
 }
 
 func (d *decoder) knownWorkload(kind string) *KnownWorkload {

@@ -9,10 +9,11 @@ import (
 
 // vocabulary is a small world to name things in.
 func vocabulary() Vocabulary {
+	options := []string{"pool", "deep", "new"}
 	return Vocabulary{
 		Subjects: []KnownSubject{
-			{Name: "lock/valkey", Primitive: "lock", Stores: []string{"valkey"}},
-			{Name: "flawed/lock/setnx-then-expire", Primitive: "lock", Points: []string{"between-commands"}, Stores: []string{"valkey"}},
+			{Name: "lock/valkey", Primitive: "lock", Stores: []string{"valkey"}, Options: options},
+			{Name: "flawed/lock/setnx-then-expire", Primitive: "lock", Points: []string{"between-commands"}, Stores: []string{"valkey"}, Options: options},
 			{Name: "limiter/token-bucket", Primitive: "limiter", Stores: []string{"valkey"}},
 			{Name: "exec:"},
 		},

@@ -110,6 +110,7 @@ func TestMistakesOfFlags(t *testing.T) {
 		{"--set tags=[a", constant, "--set tags=[a: the value is not YAML"},
 		{"--set tags=*x", constant, "--set tags=*x: the value is not YAML"},
 		{"--set tags=&x [a]", constant, "--set tags=&x [a]: tags: anchors and aliases are not supported"},
+		{"--set options.pol=4", constant, `--set options.pol=4: options.pol: no option "pol"; did you mean "pool"?`},
 		{"--set options={a: 1, a: 2}", constant, "--set options={a: 1, a: 2}: options.a: is given twice"},
 	} {
 		text := strings.Replace(whole, constant, c.load, 1)

@@ -19,6 +19,7 @@ type KnownSubject struct {
 	Primitive string   // "lock"; empty: whatever the workload drives
 	Points    []string // its own points, beside the workload's
 	Stores    []string // what it needs of the topology: "valkey"
+	Options   []string // names of its options; one whose Name ends in a colon takes any
 }
 
 // KnownWorkload is one kind of workload.

@@ -23,6 +23,7 @@ type Subject struct {
 	Stores    []string // which of the topology's stores it needs: "valkey"
 	Flawed    bool     // wrong on purpose
 	Points    []string // points of its own at which a trap can catch it
+	Options   []string // names of the options that it takes
 	// New builds it in a worker process. What it returns satisfies the primitive's interface (Lock, …) and, if it holds
 	// resources, io.Closer. An error here ends the run before its barrier.
 	New func(context.Context, Env) (any, error)
