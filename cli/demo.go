@@ -19,8 +19,8 @@ func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Why a lock needs a fencing token: two runs told side by side",
-		Long: `Runs lock-pause, in which a paused worker writes as if it still held its lock, and lock-pause-fenced, in which the same
-pause does no harm, with the same seed, and tells both. It ends with the paths of the pages it wrote.`,
+		Long: `Runs lock-pause, in which a paused worker writes as if it still held its lock, and lock-pause-fenced, in which such
+pauses and harder ones do no harm, and tells both. It ends with the paths of the pages it wrote.`,
 		Example: "  bench demo",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
