@@ -113,8 +113,11 @@ func (c *coordinator) watchStores(ctx context.Context) (wait func()) {
 	var watching sync.WaitGroup
 	for name, store := range c.stores {
 		watching.Go(func() {
-			store.Watch(ctx, func(node int) {
-				c.emit(history.Event{Kind: history.EventNodeAnswering, At: c.clock.Now(), Target: fmt.Sprintf("%s/%d", name, node), Process: -1, Node: node})
+			store.Watch(ctx, func(node int, silence time.Duration) {
+				c.emit(history.Event{
+					Kind: history.EventNodeAnswering, At: c.clock.Now(), Target: fmt.Sprintf("%s/%d", name, node),
+					Process: -1, Node: node, Delay: silence,
+				})
 			})
 		})
 	}

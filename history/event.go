@@ -26,7 +26,8 @@ type Event struct {
 	Client string  `json:"client,omitempty"`
 	Grant  GrantID `json:"grant,omitempty"`
 
-	// Delay is the largest delay that a fault on a path adds, or the length of a stall.
+	// Delay is the largest delay that a fault on a path adds, or the length of a stall, or for how long a node may not have
+	// answered that answers again.
 	Delay  time.Duration `json:"delay_ns,omitempty"`
 	Detail string        `json:"detail,omitempty"` // for people
 }

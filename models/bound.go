@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,23 +16,23 @@ const Grace = int64(1e9)
 // bounds knows when the requests that clients gave up can no longer take effect (docs/semantics.md, on unknown outcomes).
 //
 // A request outlives its client in the buffers along its path, from one client process to one store node. Whatever hinders
-// that path keeps it there: a cut or slow link, a node that is stopped. So its time runs from the latest of
+// that path keeps it there: a cut or slow link, a node that is stopped, a silence that nothing explains. So its time runs from
+// the latest of
 //
 //   - the closing of its connection: when the client gave up, or its process died;
 //   - that node answering again;
 //   - the end of the last fault that touched the path;
 //
 // and is Grace plus the largest delay that was injected plus the length of the longest cut (after a cut of length d, TCP may
-// wait for another d before it sends again). A fault counts if it began before the time was over, so a row of faults moves the
-// bound on and on. One that never ended leaves no bound.
+// wait for another d before it sends again). A hindrance counts if it began before the time was over, so a row of them moves
+// the bound on and on. One that never ended leaves no bound.
 type bounds struct {
 	names  *history.Names
 	stated int64 // Contract.RequestBound
 	end    int64
 	died   map[uint16]int64 // when a process was seen to have ended
-	// hindrances by At, and the answering of nodes by At.
+	// hindrances by from.
 	hindrances []hindrance
-	answers    []history.Event
 }
 
 // hindrance is a stretch of time in which requests on some paths may be kept back.
@@ -59,7 +60,7 @@ func newBounds(in *Input) *bounds {
 				b.died[uint16(e.Process)] = e.At
 			}
 		case history.EventNodeAnswering:
-			b.answers = append(b.answers, e)
+			b.hindrances = append(b.hindrances, silence(e, in.Events))
 		case history.EventPathHealed:
 			b.hindrances = append(b.hindrances, hindrance{e, plus(e.At, -int64(e.Delay)), e.At, 0, int64(e.Delay)})
 		case history.EventFault:
@@ -69,8 +70,22 @@ func newBounds(in *Input) *bounds {
 		}
 	}
 	slices.SortStableFunc(b.hindrances, func(x, y hindrance) int { return cmp.Compare(x.from, y.from) })
-	slices.SortStableFunc(b.answers, func(x, y history.Event) int { return cmp.Compare(x.At, y.At) })
 	return b
+}
+
+// silence is the time in which a node may not have answered. One that no fault on the node explains may have been a link's.
+func silence(e history.Event, events []history.Event) hindrance {
+	h := hindrance{event: e, from: plus(e.At, -int64(e.Delay)), to: e.At}
+	if e.Delay == 0 { // for how long is not known
+		h.from = math.MinInt64
+	}
+	explained := slices.ContainsFunc(events, func(f history.Event) bool {
+		return f.Kind == history.EventFault && f.Target == e.Target && f.At <= h.to && (f.End == 0 || f.End >= h.from)
+	})
+	if !explained {
+		h.cut = int64(e.Delay)
+	}
+	return h
 }
 
 func hinders(e history.Event) (hindrance, bool) {
@@ -93,40 +108,27 @@ func hinders(e history.Event) (hindrance, bool) {
 }
 
 // of is the latest instant at which an unknown operation can take effect.
-func (b *bounds) of(op *history.Operation) int64 {
-	closed := b.closed(op)
+func (b *bounds) of(op *history.Operation) int64 { return b.after(op, op.Node, b.closed(op)) }
+
+// after is the latest instant at which a request of op's process to the node can take effect, if it was sent at op.Call or
+// later and its connection was closed at closed.
+func (b *bounds) after(op *history.Operation, node uint16, closed int64) int64 {
 	if b.stated != 0 {
 		return plus(closed, b.stated)
 	}
-	var (
-		last       = closed
-		delay, cut int64
-		bound      = plus(last, Grace)
-		widen      = func(to int64) {
-			last = max(last, to)
-			bound = plus(plus(plus(last, Grace), delay), cut)
-		}
-	)
+	last, bound := closed, plus(closed, Grace)
+	var delay, cut int64
+	// By from: once one begins too late, all do.
 	for _, h := range b.hindrances {
 		if h.from > bound {
 			break
 		}
 		// What a cut held back before the call may still be queued before this request.
-		if plus(plus(h.to, h.delay), h.cut) < op.Call || !b.touches(h.event, op) {
+		if plus(plus(h.to, h.delay), h.cut) < op.Call || !b.touches(h.event, op.Worker, node) {
 			continue
 		}
-		if h.to == never {
-			return never
-		}
-		delay, cut = max(delay, h.delay), max(cut, h.cut)
-		widen(h.to)
-		if at, ok := b.answering(op, h); ok {
-			widen(at)
-		}
-	}
-	// A node may also have gone silent by itself: what it left unanswered it may take up when it answers again.
-	if at, ok := b.recovery(op, bound); ok {
-		widen(at)
+		last, delay, cut = max(last, h.to), max(delay, h.delay), max(cut, h.cut)
+		bound = plus(plus(plus(last, Grace), delay), cut)
 	}
 	return bound
 }
@@ -143,54 +145,18 @@ func (b *bounds) closed(op *history.Operation) int64 {
 	return max(op.Return, op.Call, b.end)
 }
 
-// answering is when the node that a hindrance kept from answering was seen to answer again.
-func (b *bounds) answering(op *history.Operation, h hindrance) (int64, bool) {
-	for _, e := range b.answers {
-		if e.At >= h.to && b.asked(op, e.Node) {
-			for _, later := range b.hindrances { // unless it is the end of a later one
-				if later.from > h.to && later.from <= e.At && later.event.Node == e.Node {
-					return 0, false
-				}
-			}
-			return e.At, true
-		}
-	}
-	return 0, false
-}
-
-// recovery is when the asked node answered again after a silence that no fault explains.
-func (b *bounds) recovery(op *history.Operation, bound int64) (int64, bool) {
-	for _, e := range b.answers {
-		if e.At < op.Call || !b.asked(op, e.Node) {
-			continue
-		}
-		for _, h := range b.hindrances {
-			if h.event.Node == e.Node && h.from <= e.At && h.from > bound {
-				return 0, false // of a fault that came when all was over
-			}
-		}
-		return e.At, true
-	}
-	return 0, false
-}
-
-func (b *bounds) asked(op *history.Operation, node int) bool {
-	return op.Node == history.NoNode || node < 0 || int(op.Node) == node
-}
-
-// touches reports whether an event concerns the path from the operation's process to its node. What can't be told does.
-func (b *bounds) touches(e history.Event, op *history.Operation) bool {
-	worker := b.names.Workers[op.Worker].Worker
+// touches reports whether an event concerns the path from a process to a node. What can't be told does.
+func (b *bounds) touches(e history.Event, process, node uint16) bool {
+	asked := node == history.NoNode || e.Node < 0 || int(node) == e.Node
+	worker := b.names.Workers[process].Worker
 	if from, to, path := strings.Cut(e.Target, ">"); path {
-		if named := b.workerOf(from) + b.workerOf(to); named != "" && named != worker {
-			return false
-		}
-		return b.asked(op, e.Node)
+		named := b.workerOf(from) + b.workerOf(to)
+		return asked && (named == "" || named == worker)
 	}
 	if e.Process >= 0 && e.Process < len(b.names.Workers) {
 		return b.names.Workers[e.Process].Worker == worker
 	}
-	return b.asked(op, e.Node)
+	return asked
 }
 
 // workerOf is the worker that one end of a path names, or "" if it is a store.
@@ -201,19 +167,4 @@ func (b *bounds) workerOf(end string) string {
 		}
 	}
 	return ""
-}
-
-// longest bounds, for every path, how long a request without a client can still take effect.
-func (b *bounds) longest() int64 {
-	if b.stated != 0 {
-		return b.stated
-	}
-	var delay, cut int64
-	for _, h := range b.hindrances {
-		if h.to == never {
-			return never
-		}
-		delay, cut = max(delay, h.delay), max(cut, h.cut, h.to-h.from)
-	}
-	return plus(Grace, plus(delay, cut))
 }

@@ -98,7 +98,11 @@ type Check struct {
 	Prompt bool
 	// expires: it rests on time-to-lives, and so on the real-time clocks of stores.
 	expires bool
-	Run     func(context.Context, *Input) Report
+	// needsCalls and needsAttempts: what is missing of the clients' operations, or of the witness's log, can make an honest
+	// subject look like one that broke it. A violation of any other check stands on what is there.
+	needsCalls, needsAttempts bool
+
+	Run func(context.Context, *Input) Report
 }
 
 // Input is all that checks may look at. It is the recorded run, after Prepare.

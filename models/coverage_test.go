@@ -188,6 +188,7 @@ func TestTemper(t *testing.T) {
 		{"a stall where another must fail", "lost-update", grant + "! stall w1 100..126", false, mustFence, Inconclusive},
 		{"a pause on purpose", "fencing", grant + "! pause w1 101..800 \n ! stall w1 100..810", false, Expectation{Pass: true}, Violation},
 		{"a stall beyond the pause", "fencing", grant + "! pause w1 101..800 \n ! stall w1 100..826", false, Expectation{Pass: true}, Inconclusive},
+		{"a stall beyond two pauses at once", "fencing", grant + "! pause w1 101..800\n ! pause w1 300..810\n ! stall w1 100..840", false, Expectation{Pass: true}, Inconclusive},
 		{"another's pause", "fencing", grant + "! pause w2 101..800 \n ! stall w1 100..810", false, Expectation{Pass: true}, Inconclusive},
 		{"a clock that moved", "linearizable", grant + "! clock w1 100..110 delay=2.1", false, mustFence, Inconclusive},
 		{"a clock that drifted as allowed", "linearizable", grant + "! clock w1 100..110 delay=2", false, mustFence, Violation},

@@ -58,13 +58,13 @@ func decide[S comparable](ctx context.Context, engine Engine, spec Spec[S], ops 
 	case EnginePorcupine:
 		return decidePorcupine(ctx, spec, ops, b)
 	case EngineBoth:
-		stream, porcupine := decideStream(ctx, spec, ops, b), decidePorcupine(ctx, spec, ops, b)
-		if spec.Timed && spec.Dominates != nil && stream.verdict == Violation && porcupine.verdict == Pass {
-			// Both are right of what they know. A state that over-approximates takes an operation's interval as it is given, and
-			// Porcupine gives its own; the stream engine also knows that others of its class returned earlier.
-			return stream
+		likeness := same
+		if spec.Timed && spec.Dominates != nil {
+			likeness = eitherMayMiss
+		} else if spec.Timed {
+			likeness = streamMayMiss
 		}
-		return reconcile(spec.Timed, stream, porcupine)
+		return reconcile(likeness, decideStream(ctx, spec, ops, b), decidePorcupine(ctx, spec, ops, b))
 	case "":
 		if len(ops) <= porcupineMost {
 			first, cancel := halfOf(ctx)
@@ -88,9 +88,21 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
-// reconcile compares the two engines' answers (docs/semantics.md). On timed specs the stream engine is a relaxation, so it
-// may miss a violation that Porcupine finds; every other difference is an error in one of the engines.
-func reconcile(timed bool, stream, porcupine decision) decision {
+// likeness says how alike the two engines' answers must be.
+type likeness uint8
+
+const (
+	same likeness = iota
+	// streamMayMiss: of a timed spec the stream engine decides a relaxation.
+	streamMayMiss
+	// eitherMayMiss: besides, the state over-approximates what can be the case, so that tighter intervals tell more. Porcupine
+	// takes each operation's as it is recorded; the stream engine also knows that others of its class returned earlier.
+	eitherMayMiss
+)
+
+// reconcile compares the two engines' answers (docs/semantics.md). A violation that one may miss is one. Every other
+// difference is an error in one of the engines.
+func reconcile(l likeness, stream, porcupine decision) decision {
 	switch {
 	case porcupine.verdict == Inconclusive && stream.verdict == Inconclusive:
 		d := undecided("stream: %s; porcupine: %s", stream.reason, porcupine.reason)
@@ -102,9 +114,11 @@ func reconcile(timed bool, stream, porcupine decision) decision {
 		return porcupine
 	case stream.verdict == porcupine.verdict:
 		return stream
-	case timed && porcupine.verdict == Violation:
+	case l != same && porcupine.verdict == Violation:
 		porcupine.missed = true
 		return porcupine
+	case l == eitherMayMiss && stream.verdict == Violation:
+		return stream
 	}
 	d := undecided("the engines disagree, which is an error in Fencepost: stream says %s, porcupine says %s", stream.verdict, porcupine.verdict)
 	d.disagree = true

@@ -171,23 +171,25 @@ func TestReconcile(t *testing.T) {
 	pass, fail, open := decision{}, decision{verdict: Violation}, undecided("no time")
 	for _, c := range []struct {
 		name              string
-		timed             bool
+		likeness          likeness
 		stream, porcupine decision
 		want              Verdict
 		loud              bool
 	}{
-		{"both pass", false, pass, pass, Pass, false},
-		{"both fail", false, fail, fail, Violation, false},
-		{"one is undecided", false, open, fail, Violation, false},
-		{"the other is", false, pass, open, Pass, false},
-		{"both are", false, open, open, Inconclusive, false},
-		{"they disagree", false, pass, fail, Inconclusive, true},
-		{"the other way round", false, fail, pass, Inconclusive, true},
-		{"timed: the stream engine misses one", true, pass, fail, Violation, false},
-		{"timed: the stream engine accuses falsely", true, fail, pass, Inconclusive, true},
+		{"both pass", same, pass, pass, Pass, false},
+		{"both fail", same, fail, fail, Violation, false},
+		{"one is undecided", same, open, fail, Violation, false},
+		{"the other is", same, pass, open, Pass, false},
+		{"both are", same, open, open, Inconclusive, false},
+		{"they disagree", same, pass, fail, Inconclusive, true},
+		{"the other way round", same, fail, pass, Inconclusive, true},
+		{"timed: the stream engine misses one", streamMayMiss, pass, fail, Violation, false},
+		{"timed: the stream engine accuses falsely", streamMayMiss, fail, pass, Inconclusive, true},
+		{"a range of states: the stream engine misses one", eitherMayMiss, pass, fail, Violation, false},
+		{"a range of states: Porcupine misses one", eitherMayMiss, fail, pass, Violation, false},
 	} {
-		d := reconcile(c.timed, c.stream, c.porcupine)
-		if d.verdict != c.want || strings.Contains(d.reason, "disagree") != c.loud {
+		d := reconcile(c.likeness, c.stream, c.porcupine)
+		if d.verdict != c.want || strings.Contains(d.reason, "disagree") != c.loud || d.disagree != c.loud || d.missed != (c.want == Violation && c.stream.verdict == Pass) {
 			t.Errorf("%s: %v", c.name, d)
 		}
 	}

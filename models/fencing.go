@@ -66,6 +66,10 @@ func fence(ctx context.Context, in *Input, rules fenceRules) Report {
 		if !isAttempt(attempt) || attempt.Grant() == 0 {
 			continue
 		}
+		grant := acquires[attempt.Grant()]
+		if grant == nil && attempt.Token() == 0 {
+			continue // by neither can its place be told
+		}
 		report.Decided++
 		seen := keys[attempt.Key]
 		if seen == nil {
@@ -89,10 +93,6 @@ func fence(ctx context.Context, in *Input, rules fenceRules) Report {
 			if seen.highest == nil || attempt.Token() > seen.highest.Token() {
 				seen.highest = attempt
 			}
-			continue
-		}
-		grant := acquires[attempt.Grant()]
-		if grant == nil {
 			continue
 		}
 		if accepted && seen.latest != nil && rules.outlived(grant, acquires[seen.latest.Grant()]) {

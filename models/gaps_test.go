@@ -27,6 +27,11 @@ func TestGapsAccuseNobody(t *testing.T) {
 		{"a killed local worker", killed, "linearizable", Violation},
 		{"a dropped attempt", witness, "lost-update", Inconclusive},
 		{"a dropped attempt", witness, "mutual-exclusion", Violation},
+		{"a dropped attempt", witness, "linearizable", Violation},
+		{"a dropped attempt", witness, "token-order", Violation},
+		{"a dropped attempt", witness, "fencing", Violation},
+		{"a dropped grant", dropped, "token-order", Violation},
+		{"a dropped grant", dropped, "lost-update", Violation},
 	} {
 		t.Run(c.name+", "+c.check, func(t *testing.T) {
 			in, err := Prepare(&history.History{Sources: []history.Source{c.source}}, PrepareOptions{Primitive: "lock"})

@@ -22,6 +22,7 @@ var linearizable = Check{
 	Primitives: []string{"lock", "lease"},
 	Severities: []Severity{Safety, Availability},
 	expires:    true,
+	needsCalls: true, // without its release, the next grant is a second holder
 	Run: func(ctx context.Context, in *Input) Report {
 		switch in.Primitive {
 		case "lock", "lease":

@@ -46,10 +46,9 @@ func newLockExpiry(in *Input) lockExpiry {
 		return x
 	}
 	bounds := newBounds(in)
-	underway := bounds.longest()
 	x.latest = func(op *history.Operation, stop int64) int64 {
 		running := *op
-		running.Return = max(op.Return, plus(stop, underway))
+		running.Return = max(op.Return, bounds.after(op, history.NoNode, stop))
 		return latest(&running, stop)
 	}
 	x.stops = func(op *history.Operation) (int64, bool) {

@@ -8,10 +8,11 @@ import (
 )
 
 var lostUpdate = Check{
-	Name:       "lost-update",
-	About:      "No write is accepted whose read has been overtaken by another write.",
-	Primitives: []string{"lock", "lease"},
-	Prompt:     true,
+	Name:          "lost-update",
+	About:         "No write is accepted whose read has been overtaken by another write.",
+	Primitives:    []string{"lock", "lease"},
+	Prompt:        true,
+	needsAttempts: true, // a write that is missing leaves a version that nobody made
 	Run: func(ctx context.Context, in *Input) Report {
 		return loseUpdates(ctx, in, newVersionRules())
 	},

@@ -14,6 +14,7 @@ var mutualExclusion = Check{
 	About:      "No two clients are certain at once to hold the same lock.",
 	Primitives: []string{"lock", "lease"},
 	expires:    true,
+	needsCalls: true, // a release may be missing
 	Run: func(ctx context.Context, in *Input) Report {
 		return excludeMutually(ctx, in, newCertainty(in), overlap)
 	},

@@ -54,24 +54,39 @@ func Prepare(h *history.History, o PrepareOptions) (*Input, error) {
 	in.End = cmp.Or(o.End, lastInstant(h))
 	bounds := newBounds(in)
 	for i := range in.Operations {
-		op := &in.Operations[i]
-		if int(op.Worker) >= len(h.Names.Workers) {
-			return nil, fmt.Errorf("models: the history has an operation of process %d and names only %d processes: its files are not of one run",
-				op.Worker, len(h.Names.Workers))
+		if err := bounds.prepare(&in.Operations[i]); err != nil {
+			return nil, err
 		}
-		if op.Outcome == history.Unknown {
-			op.Return = bounds.of(op)
-			op.Flags |= history.Optional
-		} else if op.Return < op.Call {
-			return nil, fmt.Errorf("models: %s of %s was called at %s and answered before that, at %s: its files are damaged",
-				op.Kind, h.Names.ClientName(op), history.Since(op.Call), history.Since(op.Return))
-		}
-		err := h.Names.Workers[op.Worker].ClockError
-		op.Call = plus(op.Call, -err)
-		op.Return = plus(op.Return, err)
 	}
 	slices.SortStableFunc(in.Operations, byCall)
 	return in, nil
+}
+
+// prepare makes an operation as it was recorded into what checks look at.
+func (b *bounds) prepare(op *history.Operation) error {
+	if int(op.Worker) >= len(b.names.Workers) {
+		return fmt.Errorf("models: the history has an operation of process %d and names only %d processes: its files are not of one run",
+			op.Worker, len(b.names.Workers))
+	}
+	if op.Outcome == history.Unknown {
+		optional(op, b.of(op))
+	} else if op.Return < op.Call {
+		return fmt.Errorf("models: %s of %s was called at %s and answered before that, at %s: its files are damaged",
+			op.Kind, b.names.ClientName(op), history.Since(op.Call), history.Since(op.Return))
+	}
+	widen(op, b.names.Workers[op.Worker].ClockError)
+	return nil
+}
+
+// optional: it may be left out, or take effect until then.
+func optional(op *history.Operation, until int64) {
+	op.Return = until
+	op.Flags |= history.Optional
+}
+
+// widen gives an operation the interval that the error of its clock leaves.
+func widen(op *history.Operation, clockError int64) {
+	op.Call, op.Return = plus(op.Call, -clockError), plus(op.Return, clockError)
 }
 
 // gaps says in words what is missing of the clients' operations and of the witness's log, if anything is: what could not be

@@ -43,7 +43,7 @@ var (
 // What Porcupine finds beyond the stream engine on a timed spec is counted, and is a violation.
 func TestRelaxationLossIsCounted(t *testing.T) {
 	both := func(_ context.Context, ops []history.Operation) decision {
-		return reconcile(true, decision{}, streamSays(ops))
+		return reconcile(streamMayMiss, decision{}, streamSays(ops))
 	}
 	r := ruledBy(t, both, grantedTwice...)
 	if r.Verdict != Violation || r.Missed != 1 || r.Disagreements != 0 {
@@ -57,7 +57,7 @@ func TestDisagreementIsLoud(t *testing.T) {
 	for name, ops := range map[string][]history.Operation{"the only object": grantedTwice, "what is left without refusals is broken": append(slices.Clone(grantedTwice), lockAt(history.Acquire, 3, history.Refused, 400, 410))} {
 		both := func(_ context.Context, ops []history.Operation) decision {
 			if d := streamSays(ops); len(ops) > 0 && (slices.ContainsFunc(ops, refused) || name == "the only object") {
-				return reconcile(false, decision{}, d)
+				return reconcile(same, decision{}, d)
 			}
 			return streamSays(ops)
 		}
@@ -178,5 +178,33 @@ func TestMemoryIsShared(t *testing.T) {
 	in.Limit.Memory = 256 << 10
 	if r := linearizable.Run(context.Background(), in); r.Verdict != Inconclusive {
 		t.Errorf("with less than one of them needs: %s", r.Verdict)
+	}
+}
+
+// EngineBoth asks both, and takes from the spec what they may miss.
+func TestBothEnginesAreAsked(t *testing.T) {
+	lock := lockObject(&Input{Names: &history.Names{}}).spec
+	d := decide(t.Context(), EngineBoth, counterSpec(), hard(30), budget{1 << 10})
+	if !strings.Contains(d.reason, "stream: ") || !strings.Contains(d.reason, "porcupine: ") {
+		t.Errorf("neither has the memory, and it says %q", d.reason)
+	}
+	// A step that works for one engine and not for the other: only Porcupine describes what it has done.
+	for name, timed := range map[string]bool{"untimed": false, "timed": true} {
+		spec := lock
+		spec.Timed, spec.Class, spec.Dominates = timed, nil, nil
+		calls := 0
+		step := spec.Step
+		spec.Step = func(s lockState, op *history.Operation) (lockState, bool) {
+			calls++
+			if calls > len(grantedTwice) { // Porcupine is asked second
+				return s, false
+			}
+			_, _ = step(s, op)
+			return s, true
+		}
+		d := decide(t.Context(), EngineBoth, spec, grantedTwice, testBudget)
+		if d.disagree == timed || d.missed != timed {
+			t.Errorf("%s: %s, disagree %v, missed %v after %d steps", name, d.verdict, d.disagree, d.missed, calls)
+		}
 	}
 }

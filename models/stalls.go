@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,11 +35,10 @@ func Temper(in *Input, e Expectation, reports []Report) []Report {
 			continue
 		}
 		prompt := check.Prompt && !in.Fenced && !e.names(r.Check)
-		// A release that is missing makes the next grant look like a second holder; an attempt that is, a version skipped.
 		switch {
-		case in.Gap != "" && check.expires:
+		case in.Gap != "" && check.needsCalls:
 			r.Verdict, r.Reason = Inconclusive, in.Gap+", so what looks wrong may rest on what is missing"
-		case in.ResourceGap != "" && !check.expires:
+		case in.ResourceGap != "" && check.needsAttempts:
 			r.Verdict, r.Reason = Inconclusive, in.ResourceGap+", so what looks wrong may rest on what is missing"
 		case moved > 0 && (check.expires || prompt):
 			r.Verdict, r.Reason = Inconclusive, movedReason(moved)
@@ -79,21 +79,39 @@ func longestStall(in *Input) time.Duration {
 		}
 		end := max(e.End, plus(e.At, int64(e.Delay)))
 		length := time.Duration(end - e.At)
-		for _, f := range in.Events {
-			if f.Kind != history.EventFault || f.Process != e.Process || e.Process < 0 {
-				continue
-			}
-			until := f.End
-			if until == 0 {
-				until = never // not undone: nothing after it is the machine's doing
-			}
-			if shared := min(end, until) - max(e.At, f.At); shared > 0 {
+		for _, fault := range underFaults(in.Events, e.Process) {
+			if shared := min(end, fault.to) - max(e.At, fault.from); shared > 0 {
 				length -= time.Duration(shared)
 			}
 		}
 		longest = max(longest, length)
 	}
 	return longest
+}
+
+// underFaults gives the stretches of time in which faults were upon a process, apart from one another.
+func underFaults(events []history.Event, process int) []stretch {
+	var list []stretch
+	for _, f := range events {
+		if f.Kind != history.EventFault || f.Process != process || process < 0 {
+			continue
+		}
+		until := f.End
+		if until == 0 {
+			until = never // not undone: nothing after it is the machine's doing
+		}
+		list = append(list, stretch{from: f.At, to: until})
+	}
+	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
+	apart := list[:0]
+	for _, s := range list {
+		if last := len(apart) - 1; last >= 0 && s.from <= apart[last].to {
+			apart[last].to = max(apart[last].to, s.to)
+			continue
+		}
+		apart = append(apart, s)
+	}
+	return apart
 }
 
 // clockMovement is the most that a real-time clock moved beyond what drift and granularity allow for, over the time that it

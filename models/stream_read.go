@@ -152,17 +152,14 @@ func prepareEach(r *history.Reader, in *Input, yield func(*history.Operation) bo
 		if err != nil {
 			return err
 		}
+		read := op.Call
 		if int(op.Worker) >= len(in.Names.Workers) {
 			in.Names = r.Names()
+			bounds.names = in.Names
 		}
-		if op.Outcome == history.Unknown {
-			unknown := op
-			op.Return = bounds.of(&unknown)
-			op.Flags |= history.Optional
+		if err := bounds.prepare(&op); err != nil {
+			return err
 		}
-		e := in.Names.Workers[op.Worker].ClockError
-		read := op.Call
-		op.Call, op.Return = plus(op.Call, -e), plus(op.Return, e)
 		late.push(op.Call, op)
 		for late.before(plus(read, -most)) {
 			if _, turn = late.pop(); !yield(&turn) {
@@ -345,9 +342,15 @@ func conclude[S comparable](ctx context.Context, r *history.Reader, in *Input, o
 	for _, s := range shards {
 		if s.crash != "" {
 			report.Verdict, report.Reason = max(report.Verdict, Inconclusive), s.crash
-			continue
 		}
 		for _, w := range s.objects {
+			if s.crash != "" { // a violation that was certain before stays one; nothing else is decided
+				d, broken := w.broken()
+				if !broken {
+					continue
+				}
+				w.decision = d
+			}
 			if w.recorded == 0 {
 				continue
 			}
@@ -389,7 +392,7 @@ func conclude[S comparable](ctx context.Context, r *history.Reader, in *Input, o
 	}
 	again.Names = r.Names() // with all keys, now that all have been read
 	found := linearize(context.WithoutCancel(ctx), &again, o)
-	report.Verdict, report.Findings = max(report.Verdict, found.Verdict), found.Findings
-	report.More = len(failed) - len(until) + found.More
+	report.Verdict, report.Findings, report.SeverityOpen = Violation, found.Findings, found.SeverityOpen
+	report.More = len(failed) - len(found.Findings)
 	return report, nil
 }

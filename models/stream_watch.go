@@ -24,8 +24,8 @@ type Watch struct {
 	eager, patient *follower
 	unsettled      []history.Operation // unknown ones, as recorded
 	events         map[int]history.Event
-	bounds         *bounds // of the events so far; nil: to be made
-	answered       map[uint16]int64
+	bounds         *bounds                // of the events so far; nil: to be made
+	answered       map[uint16]*answeredBy // by node
 
 	widest int64
 	gaveUp error
@@ -43,7 +43,7 @@ func NewWatch(ctx context.Context, h *history.History, o PrepareOptions, least S
 		return nil, err
 	}
 	in.Names, in.End = &names, never
-	w := &Watch{in: in, names: &names, events: map[int]history.Event{}, answered: map[uint16]int64{}}
+	w := &Watch{in: in, names: &names, events: map[int]history.Event{}, answered: map[uint16]*answeredBy{}}
 	switch in.Primitive {
 	case "lock", "lease":
 		if in.Contract.Renews == RenewsItself {
@@ -81,13 +81,16 @@ func (w *Watch) Add(op history.Operation) {
 		return
 	}
 	if op.Outcome == history.OK || op.Outcome == history.Refused {
-		w.answered[op.Node] = max(w.answered[op.Node], op.Call)
+		if w.answered[op.Node] == nil {
+			w.answered[op.Node] = &answeredBy{call: -never, next: op}
+		} else if p := w.answered[op.Node]; p.next.Call <= p.call {
+			p.next = op
+		}
 	}
 	eager := op
 	if op.Outcome == history.Unknown {
 		w.unsettled = append(w.unsettled, op)
-		eager.Return = never
-		eager.Flags |= history.Optional
+		optional(&eager, never)
 		w.follow(w.eager, eager)
 		return
 	}
@@ -99,7 +102,7 @@ func (w *Watch) Add(op history.Operation) {
 func (w *Watch) follow(f *follower, op history.Operation) {
 	e := w.names.Workers[op.Worker].ClockError
 	w.widest = max(w.widest, e)
-	op.Call, op.Return = plus(op.Call, -e), plus(op.Return, e)
+	widen(&op, e)
 	if op.Call < f.reached {
 		w.gaveUp = fmt.Errorf("an operation of %s came after others that were called later: the bound on its clock's error grew", w.names.ClientName(&op))
 	}
@@ -123,14 +126,18 @@ func (w *Watch) Advance(t, events int64) (key uint32, at int64, broken bool) {
 		w.in.Events = slices.Collect(maps.Values(w.events))
 		w.bounds = newBounds(w.in)
 	}
+	for _, p := range w.answered {
+		if p.next.Return < events {
+			p.call = max(p.call, p.next.Call)
+		}
+	}
 	w.unsettled = slices.DeleteFunc(w.unsettled, func(op history.Operation) bool {
 		bound, ok := w.settled(&op, events)
 		if !ok {
 			held = min(held, op.Call)
 			return false
 		}
-		op.Return = bound
-		op.Flags |= history.Optional
+		optional(&op, bound)
 		w.follow(w.patient, op)
 		return true
 	})
@@ -144,9 +151,15 @@ func (w *Watch) Advance(t, events int64) (key uint32, at int64, broken bool) {
 	return w.patient.advance(plus(held, -margin))
 }
 
+// answeredBy is what a node is known to have answered.
+type answeredBy struct {
+	call int64             // the latest call of what it answered so long ago that all events from before are known
+	next history.Operation // what is to become that; call is as late: none
+}
+
 // settled gives the bound of an unknown operation when it can't move any more: all events that could move it are known, and
-// the node that was asked has answered something that was asked later, so it is not silent. A node that falls silent by itself
-// afterwards, and so moves the bound of all that it was ever asked, is the one thing that is not waited for.
+// the node that was asked has answered something that was asked after the bound, so no silence that is not over, and so not
+// known, began before it.
 func (w *Watch) settled(op *history.Operation, events int64) (int64, bool) {
 	bound := w.bounds.of(op)
 	if w.bounds.stated != 0 {
@@ -155,8 +168,8 @@ func (w *Watch) settled(op *history.Operation, events int64) (int64, bool) {
 	if bound == never || bound >= events {
 		return bound, events == never
 	}
-	for node, at := range w.answered {
-		if at > bound && w.bounds.asked(op, int(node)) {
+	for node, p := range w.answered {
+		if p.call > bound && (op.Node == history.NoNode || op.Node == node) {
 			return bound, true
 		}
 	}

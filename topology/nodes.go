@@ -110,7 +110,7 @@ func (n *nodes) Resolve(ctx context.Context, name string) ([]faults.Target, erro
 }
 
 // Watch follows each node on its own.
-func (n *nodes) Watch(ctx context.Context, answering func(node int)) {
+func (n *nodes) Watch(ctx context.Context, answering func(node int, silence time.Duration)) {
 	var watching sync.WaitGroup
 	for i, one := range n.list {
 		watching.Go(func() {
@@ -121,7 +121,7 @@ func (n *nodes) Watch(ctx context.Context, answering func(node int)) {
 			}
 			defer client.Close()
 			ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
-			one.answering().watch(ctx, ping, func() { answering(i) })
+			one.answering().watch(ctx, ping, func(silence time.Duration) { answering(i, silence) })
 		})
 	}
 	watching.Wait()

@@ -92,7 +92,7 @@ func TestAPairOfNodesIsAKindLikeAnyOther(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		topology.Watch(ctx, func(node int) { answering <- node })
+		topology.Watch(ctx, func(node int, _ time.Duration) { answering <- node })
 	}()
 	defer func() { cancel(); <-done }()
 	start := inject(t, "kill", resolve(t, topology, "replica"), faults.Order{For: time.Second})

@@ -53,9 +53,11 @@ func (p *pulse) look() (down bool, epoch int, changed <-chan struct{}) {
 }
 
 // watch asks the node until ctx ends, and calls again each time it answers after it did not: when a question that was asked
-// after the last sign of an outage has been answered.
-func (p *pulse) watch(ctx context.Context, ping func(context.Context) error, again func()) {
+// after the last sign of an outage has been answered. It tells for how long the node may not have answered: since the last
+// question was asked that was answered in time.
+func (p *pulse) watch(ctx context.Context, ping func(context.Context) error, again func(silence time.Duration)) {
 	suspected, seen := false, 0
+	good := time.Now()
 	for ctx.Err() == nil {
 		down, epoch, changed := p.look()
 		if epoch != seen {
@@ -79,9 +81,12 @@ func (p *pulse) watch(ctx context.Context, ping func(context.Context) error, aga
 			suspected, wait = true, probeSoon
 		case suspected:
 			suspected = false
-			again()
+			again(time.Since(good))
+			good = asked
 		case late:
 			suspected, wait = true, 0 // a fresh question will tell
+		default:
+			good = asked
 		}
 		if wait > 0 {
 			timer := time.NewTimer(wait)

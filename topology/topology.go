@@ -7,6 +7,7 @@ package topology
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"fencepost.dev/faults"
 	"fencepost.dev/process"
@@ -25,8 +26,9 @@ type Topology interface {
 	Version() string
 	// Watch reports nodes that answer again after they did not, until ctx ends, and returns then. It is called once. A report
 	// is never early: a question that was asked after the node was seen, or made, not to answer has been answered. An outage
-	// that was not made by faults on our own nodes can go unnoticed if it is shorter than 250 ms.
-	Watch(ctx context.Context, answering func(node int))
+	// that was not made by faults on our own nodes can go unnoticed if it is shorter than 250 ms. The silence is the longest for
+	// which the node may not have answered.
+	Watch(ctx context.Context, answering func(node int, silence time.Duration))
 	Close(context.Context) error
 }
 

@@ -27,7 +27,7 @@ func watched(t *testing.T, topology Topology) <-chan time.Time {
 	reports := make(chan time.Time, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
-	watching.Go(func() { topology.Watch(ctx, func(int) { reports <- time.Now() }) })
+	watching.Go(func() { topology.Watch(ctx, func(int, time.Duration) { reports <- time.Now() }) })
 	t.Cleanup(func() {
 		cancel()
 		watching.Wait()
@@ -109,26 +109,29 @@ func (f *fakeNode) ping(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// reported is when a node was said to answer again, and for how long it was said to have been silent.
+type reported struct{ at, silence time.Duration }
+
 // TestPulse has a clock of its own, so that its times are exact.
 func TestPulse(t *testing.T) {
-	watch := func(t *testing.T, f *fakeNode, script func(p *pulse, reports func() []time.Duration)) {
+	watch := func(t *testing.T, f *fakeNode, script func(p *pulse, reports func() []reported)) {
 		synctest.Test(t, func(t *testing.T) {
 			epoch := time.Now()
 			ctx, cancel := context.WithCancel(t.Context())
 			var p pulse
 			var mu sync.Mutex
-			var reports []time.Duration
+			var reports []reported
 			var watching sync.WaitGroup
 			watching.Go(func() {
-				p.watch(ctx, f.ping, func() {
+				p.watch(ctx, f.ping, func(silence time.Duration) {
 					mu.Lock()
 					defer mu.Unlock()
-					reports = append(reports, time.Since(epoch))
+					reports = append(reports, reported{time.Since(epoch), silence})
 				})
 			})
 			time.Sleep(time.Second)
 			synctest.Wait()
-			script(&p, func() []time.Duration {
+			script(&p, func() []reported {
 				mu.Lock()
 				defer mu.Unlock()
 				return slices.Clone(reports)
@@ -137,10 +140,15 @@ func TestPulse(t *testing.T) {
 			watching.Wait()
 		})
 	}
-	one := func(t *testing.T, got []time.Duration, from, to time.Duration) {
+	// The node fell silent at fell, and was asked at most one probeCalm and a question's time before.
+	one := func(t *testing.T, got []reported, fell, from, to time.Duration) {
 		t.Helper()
-		if len(got) != 1 || got[0] < from || got[0] > to {
-			t.Errorf("reports at %v, not one from %v to %v", got, from, to)
+		if len(got) != 1 || got[0].at < from || got[0].at > to {
+			t.Errorf("reports %+v, not one from %v to %v", got, from, to)
+			return
+		}
+		if began := got[0].at - got[0].silence; began > fell || began < fell-probeCalm-150*time.Millisecond {
+			t.Errorf("silent from %v, and it fell silent at %v", began, fell)
 		}
 	}
 	after := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
@@ -148,7 +156,7 @@ func TestPulse(t *testing.T) {
 	t.Run("a node that answers is asked seldom and never reported", func(t *testing.T) {
 		f := &fakeNode{}
 		f.up.Store(true)
-		watch(t, f, func(_ *pulse, reports func() []time.Duration) {
+		watch(t, f, func(_ *pulse, reports func() []reported) {
 			after(9 * time.Second)
 			if n := f.asked.Load(); len(reports()) != 0 || n < 90 || n > 110 {
 				t.Errorf("reports %v after %d questions", reports(), n)
@@ -159,20 +167,20 @@ func TestPulse(t *testing.T) {
 		t.Run("a node that "+name+" is reported soon after it is back", func(t *testing.T) {
 			f := &fakeNode{}
 			f.up.Store(true)
-			watch(t, f, func(_ *pulse, reports func() []time.Duration) {
+			watch(t, f, func(_ *pulse, reports func() []reported) {
 				f.hangs.Store(hangs)
 				f.up.Store(false)
 				after(time.Second)
 				f.up.Store(true)
 				after(time.Second)
-				one(t, reports(), 2*time.Second, 2*time.Second+20*time.Millisecond)
+				one(t, reports(), time.Second, 2*time.Second, 2*time.Second+20*time.Millisecond)
 			})
 		})
 	}
 	t.Run("a node that we took down is not asked, and not reported before it is back", func(t *testing.T) {
 		f := &fakeNode{}
 		f.up.Store(true)
-		watch(t, f, func(p *pulse, reports func() []time.Duration) {
+		watch(t, f, func(p *pulse, reports func() []reported) {
 			p.fell() // it would answer: the stop takes effect later
 			asked := f.asked.Load()
 			after(time.Second)
@@ -181,13 +189,13 @@ func TestPulse(t *testing.T) {
 			}
 			p.rose()
 			after(time.Second)
-			one(t, reports(), 2*time.Second, 2*time.Second)
+			one(t, reports(), time.Second, 2*time.Second, 2*time.Second)
 		})
 	})
 	t.Run("an answer to a question from before the fault does not count", func(t *testing.T) {
 		f := &fakeNode{delay: 100 * time.Millisecond} // asked at 1.0 s, 1.2 s, …: in flight at 1.05 s
 		f.up.Store(true)
-		watch(t, f, func(p *pulse, reports func() []time.Duration) {
+		watch(t, f, func(p *pulse, reports func() []reported) {
 			after(50 * time.Millisecond)
 			p.fell()
 			p.rose()
@@ -196,13 +204,13 @@ func TestPulse(t *testing.T) {
 				t.Errorf("reports %v", reports())
 			}
 			after(time.Second)
-			one(t, reports(), 1200*time.Millisecond, 1210*time.Millisecond) // the second question's answer
+			one(t, reports(), 1050*time.Millisecond, 1200*time.Millisecond, 1210*time.Millisecond) // the second question's answer
 		})
 	})
 	t.Run("nor does one to a question that was asked because of an outage before", func(t *testing.T) {
 		f := &fakeNode{delay: 100 * time.Millisecond}
 		f.up.Store(true)
-		watch(t, f, func(p *pulse, reports func() []time.Duration) {
+		watch(t, f, func(p *pulse, reports func() []reported) {
 			f.up.Store(false)
 			after(time.Second)
 			f.up.Store(true)
@@ -214,19 +222,19 @@ func TestPulse(t *testing.T) {
 			}
 			p.rose()
 			after(time.Second)
-			one(t, reports(), 2600*time.Millisecond, 2610*time.Millisecond)
+			one(t, reports(), time.Second, 2600*time.Millisecond, 2610*time.Millisecond)
 		})
 	})
 	t.Run("a late answer is a sign of an outage, and the next one its end", func(t *testing.T) {
 		f := &fakeNode{}
 		f.up.Store(true)
-		watch(t, f, func(_ *pulse, reports func() []time.Duration) {
+		watch(t, f, func(_ *pulse, reports func() []reported) {
 			f.hangs.Store(true)
 			f.up.Store(false)
 			after(290 * time.Millisecond) // asked at 1.1 s, and answered 190 ms later, within its patience
 			f.up.Store(true)
 			after(time.Second)
-			one(t, reports(), 1290*time.Millisecond, 1310*time.Millisecond)
+			one(t, reports(), 1090*time.Millisecond, 1290*time.Millisecond, 1310*time.Millisecond)
 		})
 	})
 }
