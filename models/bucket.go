@@ -24,9 +24,20 @@ type bucketState struct {
 	t, low, high int64
 }
 
-// below and above round to nanoseconds, so that the range between them only grows.
-func below(ns float64) int64 { return int64(math.Floor(ns)) }
-func above(ns float64) int64 { return int64(math.Ceil(ns)) }
+// below and above round to nanoseconds, so that the range between them only grows. What is beyond all instants is never, and
+// as a limit from above says nothing.
+func below(ns float64) int64 { return nanoseconds(math.Floor(ns)) }
+func above(ns float64) int64 { return nanoseconds(math.Ceil(ns)) }
+
+func nanoseconds(ns float64) int64 {
+	switch {
+	case ns >= float64(never):
+		return never
+	case ns <= -float64(never):
+		return -never
+	}
+	return int64(ns)
+}
 
 // from is the same knowledge for operations that take effect at u or later.
 func (b *bucket) from(s bucketState, u int64) bucketState {
@@ -52,7 +63,7 @@ func (b *bucket) take(s bucketState, call, ret int64, cost float64, allowed bool
 	slow, fast := 1-b.drift, 1+b.drift
 	if !allowed {
 		// F > t + spare for some t: the least t claims least.
-		if float64(s.high) < float64(s.t)*slow+spare {
+		if s.high != never && float64(s.high) < float64(s.t)*slow+spare {
 			return s, false
 		}
 		s.low = max(s.low, below(float64(s.t)*fast+spare))
@@ -67,8 +78,10 @@ func (b *bucket) take(s bucketState, call, ret int64, cost float64, allowed bool
 	// So t is not before what the least F allows.
 	s = b.from(s, min(ret, below((float64(s.low)-spare)/fast)))
 	took := cost / b.rate * 1e9
-	s.low += below(took)
-	s.high = max(s.high, above(end*slow)) + above(took)
+	s.low = plus(s.low, below(took))
+	if s.high = plus(max(s.high, above(end*slow)), above(took)); above(took) == never {
+		s.high = never
+	}
 	return s, true
 }
 
@@ -104,7 +117,7 @@ func bucketSpec(b bucket, cost func(*history.Operation) float64) Spec[bucketStat
 			if op.Outcome == history.Refused {
 				class |= 1
 			}
-			return class
+			return class + 1 // 0 is unlike any other
 		},
 		Relax:     func(op *history.Operation) bool { return op.Outcome == history.Refused },
 		Timed:     true,

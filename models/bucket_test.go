@@ -97,3 +97,46 @@ func TestBucketNoticesAWrongRate(t *testing.T) {
 		}
 	}
 }
+
+// A bucket that takes longer to fill than there are nanoseconds to count is never accused falsely, and nothing is proven of it.
+// One that takes thirty years is as exact as any other.
+func TestBucketThatHardlyRefills(t *testing.T) {
+	const from = int64(1e9)
+	for _, rate := range []float64{1e-3, 1e-7, 1e-12, 1e-30} {
+		spec := toyBucket(100, rate, 0.001)
+		for _, c := range []struct {
+			name  string
+			takes []int64 // what is asked for, one after another; negative: refused
+			want  Verdict
+		}{
+			{"all of it, and no more", []int64{100, -1, -100}, Pass},
+			{"all of it in parts", []int64{60, 40, -1}, Pass},
+			{"less than all, and a refusal of the rest", []int64{60, -41, 40}, Pass},
+			{"more than it holds", []int64{-101, 100}, Pass},
+			{"nothing is always there", []int64{100, 0, 0}, Pass},
+			{"more than all", []int64{100, 1}, Violation},
+			{"more than all, in parts", []int64{60, 41}, Violation},
+			{"a refusal of what is there", []int64{60, -39}, Violation},
+			{"more than all, after a refusal", []int64{-101, 100, 1}, Violation},
+		} {
+			var ops []history.Operation
+			for i, cost := range c.takes {
+				op := history.Operation{Kind: toyTake, Call: from + int64(i)*10, Return: from + int64(i)*10 + 5, Outcome: history.OK, Commit: history.Completed, A: cost}
+				if cost < 0 {
+					op.A, op.Outcome = -cost, history.Refused
+				}
+				ops = append(ops, op)
+			}
+			for _, engine := range []Engine{EngineStream, EnginePorcupine} {
+				d := decide(t.Context(), engine, spec, ops, testBudget)
+				if counted := rate >= 1e-7; d.verdict != c.want && (counted || d.verdict != Pass) {
+					t.Errorf("%g a second, %s, %s: %s %s, want %s", rate, c.name, engine, d.verdict, d.reason, c.want)
+				}
+			}
+		}
+	}
+	class := toyBucket(100, 1, 0).Class
+	if none := (history.Operation{Outcome: history.OK}); class(&none) == 0 {
+		t.Error("takes of nothing are unlike each other")
+	}
+}
