@@ -69,7 +69,9 @@ type runRecord struct {
 	Finished bool `json:"finished,omitempty"`
 	// Files are those that the verdict rests on. Before the load that is the scenario alone.
 	Files []fileSum `json:"files"`
-	Seal  string    `json:"sha256"` // of run.json with zeros in this place; it comes last
+	// Verdict vouches for verdict.json, once the run has concluded; nil: it has not, and such a file is nobody's word.
+	Verdict *fileSum `json:"verdict,omitempty"`
+	Seal    string   `json:"sha256"` // of run.json with zeros in this place; it comes last
 }
 
 // collected says whether the record was written when the history was in its final form, and not only before load began.
@@ -87,6 +89,21 @@ func (r *runRecord) write(dir string) error {
 	if r.Files, err = sumFiles(dir, names); err != nil {
 		return fmt.Errorf("writing %s: %w", runFile, err)
 	}
+	return r.store(dir)
+}
+
+// concluded vouches for what the run concluded, which has been written.
+func (r *runRecord) concluded(dir string) error {
+	s, err := sum(dir, reports.VerdictFile)
+	if err != nil {
+		return err
+	}
+	r.Verdict = &s
+	return r.store(dir)
+}
+
+// store seals the record and writes it whole.
+func (r *runRecord) store(dir string) error {
 	text, err := r.sealed()
 	if err != nil {
 		return err

@@ -87,6 +87,9 @@ func Run(ctx context.Context, o Options) (*reports.Material, error) {
 	if err := reports.Write(o.Out, *m); err != nil {
 		return nil, unproven{err}
 	}
+	if err := c.record.concluded(o.Out); err != nil {
+		return nil, unproven{err}
+	}
 	return m, nil
 }
 

@@ -35,7 +35,7 @@ func killed(t *testing.T, dir string, guarded bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.End, r.Complete, r.Sources = 0, false, nil
+	r.End, r.Complete, r.Sources, r.Verdict = 0, false, nil, nil
 	if err := r.write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -241,13 +241,62 @@ func TestTamperedRemains(t *testing.T) {
 func TestReportOfAnotherVerdict(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	ours, theirs := results(t, "Ours."), results(t, "Theirs.")
-	if _, err := Render(t.Context(), ours); err != nil {
-		t.Errorf("its own: %v", err)
+	original, err := os.ReadFile(filepath.Join(ours, reports.VerdictFile))
+	if err != nil {
+		t.Fatal(err)
 	}
-	swapped(t, filepath.Join(ours, reports.VerdictFile), filepath.Join(theirs, reports.VerdictFile))
-	_, err := Render(t.Context(), ours)
-	refused(t, reports.VerdictFile, err)
-	if _, err := Check(t.Context(), ours, models.Limit{}); err != nil {
-		t.Errorf("what is decided again does not rest on verdict.json: %v", err)
+	unvouched := func(t *testing.T, path, _ string) {
+		r, err := readRunRecord(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Verdict = nil
+		if err := r.store(filepath.Dir(path)); err != nil {
+			t.Fatal(err)
+		}
+		replace(`"verdict": "pass"`, `"verdict": "violation"`)(t, path, "")
+	}
+	for _, c := range []struct {
+		name   string
+		change change
+		anew   bool // it is decided anew
+	}{
+		{"its own", nil, false},
+		{"of another run", swapped, false},
+		{"verdict", replace(`"verdict": "pass"`, `"verdict": "violation"`), false},
+		{"expectation", replace(`"as_expected": true`, `"as_expected": false`), false},
+		{"space", longer, false},
+		{"truncated", truncated, false},
+		{"removed", removed, true},
+		{"nobody's word", unvouched, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "copy")
+			if err := os.CopyFS(dir, os.DirFS(ours)); err != nil {
+				t.Fatal(err)
+			}
+			verdict := filepath.Join(dir, reports.VerdictFile)
+			if c.change != nil {
+				c.change(t, verdict, filepath.Join(theirs, reports.VerdictFile))
+			}
+			_, err := Render(t.Context(), dir)
+			switch {
+			case c.change != nil && !c.anew:
+				refused(t, reports.VerdictFile, err)
+			case err != nil:
+				t.Errorf("no report: %v", err)
+			case c.anew:
+				if r, err := reports.ReadResult(dir); err != nil || r.Verdict != models.Pass {
+					t.Errorf("decided anew: %q, %v", r.Verdict, err)
+				}
+			default:
+				if now, err := os.ReadFile(verdict); err != nil || !bytes.Equal(now, original) {
+					t.Errorf("a report changed what was concluded: %v", err)
+				}
+			}
+			if _, err := Check(t.Context(), dir, models.Limit{}); err != nil {
+				t.Errorf("what is decided again does not rest on verdict.json: %v", err)
+			}
+		})
 	}
 }

@@ -65,6 +65,12 @@ func Write(dir string, m Material) error {
 	if err := writeFile(dir, VerdictFile, verdict.Bytes()); err != nil {
 		return err
 	}
+	return WritePages(dir, m)
+}
+
+// WritePages writes the files for people and for other programs, and leaves verdict.json as it is.
+func WritePages(dir string, m Material) error {
+	m.Result = filled(m.Result)
 	for key, page := range m.Pages {
 		if err := writeFile(dir, PageFile(key), page); err != nil {
 			return err
