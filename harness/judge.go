@@ -206,7 +206,7 @@ func (e *evidence) decide(ctx context.Context, limit models.Limit) (*reports.Mat
 	expectation := expectationOf(e.scenario)
 	found = models.Temper(in, expectation, found)
 	troubles := e.troubles()
-	if e.record.Result.Stopped != nil && !slices.ContainsFunc(found, func(r models.Report) bool { return r.Check == "linearizable" && r.Verdict == models.Violation }) {
+	if e.record.Result.Stopped != nil && !slices.ContainsFunc(found, func(r models.Report) bool { return r.Check == models.Linearizable && r.Verdict == models.Violation }) {
 		troubles = append(troubles, "the load was stopped on a violation that the whole record does not show")
 	}
 	got := models.Count(in)

@@ -14,12 +14,13 @@ import (
 
 // Files of a results directory that this package writes; reports writes the others.
 const (
-	scenarioFile = "scenario.yaml" // as resolved
-	runFile      = "run.json"      // what the judge needs besides
-	faultsFile   = "faults.jsonl"
-	latencyFile  = "latency.hlog"
-	historyDir   = "history"
-	logsDir      = "logs"
+	scenarioFile   = "scenario.yaml" // as resolved
+	runFile        = "run.json"      // what the judge needs besides
+	faultsFile     = "faults.jsonl"
+	latencyFile    = "latency.hlog"
+	historyDir     = "history"
+	logsDir        = "logs"
+	coordinatorLog = "coordinator.log"
 )
 
 // MakeResults makes a results directory, which must be absent or empty, and sees that it can be written to.

@@ -135,7 +135,7 @@ func newCoordinator(o Options) (*coordinator, error) {
 			return nil, fmt.Errorf("the results directory %s can't be written to: %w; choose another with --out", o.Out, reason(err))
 		}
 	}
-	log, err := openLog(filepath.Join(o.Out, logsDir, "coordinator.log"))
+	log, err := openLog(filepath.Join(o.Out, logsDir, coordinatorLog))
 	if err != nil {
 		return nil, err
 	}

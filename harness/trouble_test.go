@@ -48,7 +48,7 @@ func killServer(out string) {
 	for range 600 {
 		time.Sleep(50 * time.Millisecond)
 		events, _ := os.ReadFile(filepath.Join(out, faultsFile))
-		log, _ := os.ReadFile(filepath.Join(out, logsDir, "coordinator.log"))
+		log, _ := os.ReadFile(filepath.Join(out, logsDir, coordinatorLog))
 		found := started.FindSubmatch(log)
 		if found == nil || !strings.Contains(string(events), "load-started") {
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +61,7 @@ type followed struct {
 
 // newWatcher makes the watcher of a run, or says why the run can't be watched.
 func newWatcher(c *coordinator) (*watcher, error) {
-	if !slices.Contains(c.scenario.Checks, "linearizable") {
+	if !slices.Contains(c.scenario.Checks, models.Linearizable) {
 		return nil, fmt.Errorf("--stop-on-violation: linearizable is what is decided while a run goes, and it is not among the checks of %s", c.scenario.Name)
 	}
 	watch, err := models.NewWatch(context.Background(), &history.History{}, models.PrepareOptions{
@@ -86,7 +85,7 @@ func newWatcher(c *coordinator) (*watcher, error) {
 // lesser, a lesser would end it before it has shown anything.
 func leastSeverity(s *scenarios.Scenario) models.Severity {
 	e := expectationOf(s)
-	permitted := slices.ContainsFunc(e.May, func(entry string) bool { return strings.HasPrefix(entry, "linearizable") })
+	permitted := slices.ContainsFunc(e.May, func(entry string) bool { return strings.HasPrefix(entry, models.Linearizable) })
 	if !e.Loose && (permitted || slices.Contains(e.Must, "linearizable:"+string(models.Safety))) {
 		return models.Safety
 	}
@@ -208,7 +207,8 @@ func (w *watcher) settled(s settledUntil) {
 	if w.found != nil || w.silent {
 		return
 	}
-	until := int64(math.MaxInt64)
+	now := w.now()
+	until := now // what is yet to come is called later, also when all who ran are over
 	for number, p := range w.processes {
 		if inc := w.crew.processNumbered(number); !p.over && inc != nil && inc.ended() {
 			w.bury(number, p)
@@ -221,7 +221,6 @@ func (w *watcher) settled(s settledUntil) {
 			until = min(until, call)
 		}
 	}
-	now := w.now()
 	key, at, broken := w.watch.Advance(until, now-int64(eventLag))
 	if err := w.watch.GaveUp(); err != nil {
 		w.silent = true

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,15 +14,23 @@ import (
 	"fencepost.dev/reports"
 )
 
-// watched runs a scenario that ends when a violation is certain.
+// watched runs a scenario that ends when a violation is certain, and looks whether it was watched to its end.
 func watched(t *testing.T, name string, assignments ...string) *reports.Material {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	m, err := Run(ctx, Options{Scenario: scenarioOf(t, name, assignments...), Out: filepath.Join(t.TempDir(), "out"), StopOnViolation: true})
+	out := filepath.Join(t.TempDir(), "out")
+	m, err := Run(ctx, Options{Scenario: scenarioOf(t, name, assignments...), Out: out, StopOnViolation: true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(out, logsDir, coordinatorLog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(log), "watched") || strings.Contains(string(log), "dead worker") {
+		t.Errorf("it was not watched to its end: %s", log)
 	}
 	return m
 }
@@ -61,26 +70,35 @@ func TestStopOnViolation(t *testing.T) {
 	}
 }
 
-// TestWatchedRunGoesOn: nothing stops a run of a lock that is right, also when workers are killed while they hold it.
+// TestWatchedRunGoesOn: nothing stops a run of a lock that is right, also when workers are killed while they hold it; and it
+// is watched to its end. TestWatchSeesWhatDeadWorkersLeft shows that what comes after a kill is decided.
 func TestWatchedRunGoesOn(t *testing.T) {
-	m := watched(t, "lock-baseline", "load.arrival.for=3s", "coverage={granted: 20}",
-		"faults=[{at: 500ms, every: 1s, do: restart, on: worker, when: holding}]")
-	r := &m.Result
-	if r.Stopped != nil || r.Verdict != models.Pass || !r.AsExpected {
-		t.Errorf("verdict %s, as expected %v, stopped %+v: %v", r.Verdict, r.AsExpected, r.Stopped, r.Reasons)
-	}
-	if !slices.ContainsFunc(r.Faults, func(e history.Event) bool { return e.Kind == history.EventWorkerDied }) {
-		t.Error("no worker was killed")
+	for _, workers := range []string{"1", "2"} {
+		t.Run(workers+" workers", func(t *testing.T) {
+			m := watched(t, "lock-baseline", "load.workers="+workers, "load.arrival.for=3s", "coverage={granted: 20}",
+				"faults=[{at: 500ms, every: 1s, do: restart, on: worker, when: holding}]")
+			r := &m.Result
+			if r.Stopped != nil || r.Verdict != models.Pass || !r.AsExpected {
+				t.Errorf("verdict %s, as expected %v, stopped %+v: %v", r.Verdict, r.AsExpected, r.Stopped, r.Reasons)
+			}
+			if !slices.ContainsFunc(r.Faults, func(e history.Event) bool { return e.Kind == history.EventWorkerDied }) {
+				t.Error("no worker was killed")
+			}
+		})
 	}
 }
 
 // TestWatchSeesWhatDeadWorkersLeft: a lock that a killed worker took for ever is a violation only because what that worker
-// did last is known, and until when its request could take effect.
+// did last is known, and until when its request could take effect. That only worker of a run is followed by the next.
 func TestWatchSeesWhatDeadWorkersLeft(t *testing.T) {
-	m := watched(t, "lock-setnx-then-expire", "load.arrival.for=30s")
-	r := &m.Result
-	if r.Stopped == nil || r.Verdict != models.Violation {
-		t.Errorf("verdict %s, stopped %+v: %v", r.Verdict, r.Stopped, r.Reasons)
+	for _, workers := range []string{"1", "3"} {
+		t.Run(workers+" workers", func(t *testing.T) {
+			m := watched(t, "lock-setnx-then-expire", "load.workers="+workers, "load.arrival.for=30s")
+			r := &m.Result
+			if r.Stopped == nil || r.Verdict != models.Violation {
+				t.Errorf("verdict %s, stopped %+v: %v", r.Verdict, r.Stopped, r.Reasons)
+			}
+		})
 	}
 }
 

@@ -70,8 +70,8 @@ func (e Expectation) Validate(checks []string) error {
 			errs = append(errs, fmt.Errorf("expect: there is no check called %q: this run has %s", name, strings.Join(checks, ", ")))
 		case !slices.Contains(checks, name) && slices.Contains(e.Must, entry):
 			errs = append(errs, fmt.Errorf("expect: %s must fail, and is not among the checks of this run (%s): add it to checks", name, strings.Join(checks, ", ")))
-		case graded && known && check.Name != linearizableName:
-			errs = append(errs, fmt.Errorf("expect: %q: only %s has severities", entry, linearizableName))
+		case graded && known && check.Name != Linearizable:
+			errs = append(errs, fmt.Errorf("expect: %q: only %s has severities", entry, Linearizable))
 		case graded && severity != string(Safety) && severity != string(Availability):
 			errs = append(errs, fmt.Errorf("expect: %q: a severity is %s or %s", entry, Safety, Availability))
 		}

@@ -14,10 +14,11 @@ import (
 // maxFindings is how many findings a check lists; a broken lock breaks a thousand times.
 const maxFindings = 10
 
-const linearizableName = "linearizable"
+// Linearizable is the name of the check that both engines decide; the only one whose violations have severities.
+const Linearizable = "linearizable"
 
 var linearizable = Check{
-	Name:       linearizableName,
+	Name:       Linearizable,
 	About:      "Every answer is one that a single-threaded, instantaneous implementation could have given.",
 	Primitives: []string{"lock", "lease"},
 	Severities: []Severity{Safety, Availability},

@@ -23,7 +23,7 @@ func ruledBy(t *testing.T, judge judge, ops ...history.Operation) Report {
 		rulings = append(rulings, rule(context.Background(), p, o, judge))
 	}
 	r := o.report(context.Background(), in, rulings, judge)
-	r.Check = linearizableName
+	r.Check = Linearizable
 	return r
 }
 
@@ -65,7 +65,7 @@ func TestDisagreementIsLoud(t *testing.T) {
 		if r.Disagreements != 1 || !strings.Contains(r.Reason, "disagree") {
 			t.Errorf("%s: disagreements %d: %s", name, r.Disagreements, r.Reason)
 		}
-		for _, e := range []Expectation{{Pass: true, May: []string{linearizableName}}, {Must: []string{linearizableName}}, {Loose: true}} {
+		for _, e := range []Expectation{{Pass: true, May: []string{Linearizable}}, {Must: []string{Linearizable}}, {Loose: true}} {
 			d, err := Decide(e, Evidence{Reports: []Report{r}})
 			if err != nil || d.Standing != ProvesNothing || !strings.Contains(strings.Join(d.Reasons, " "), "disagree") {
 				t.Errorf("%s: %+v: %v, %v: %v", name, e, d.Verdict, d.Standing, d.Reasons)
@@ -94,7 +94,7 @@ func TestSeverityMayBeOpen(t *testing.T) {
 	}{
 		{Expectation{Must: []string{"linearizable:safety"}}, ProvesNothing},
 		{Expectation{Must: []string{"linearizable:availability"}}, ProvesNothing}, // it may be worse than expected
-		{Expectation{Must: []string{linearizableName}}, AsExpected},
+		{Expectation{Must: []string{Linearizable}}, AsExpected},
 		{Expectation{Pass: true, May: []string{"linearizable:availability"}}, ProvesNothing},
 		{Expectation{Pass: true, May: []string{"linearizable:safety"}}, AsExpected},
 		{Expectation{Pass: true}, Contrary},

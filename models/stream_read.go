@@ -38,7 +38,7 @@ func CheckRecord(ctx context.Context, r *history.Reader, o PrepareOptions) (Repo
 	default:
 		report = Report{Verdict: Inconclusive, Reason: fmt.Sprintf("there is no specification of a %s", in.Primitive)}
 	}
-	report.Check, report.Elapsed = linearizableName, time.Since(started)
+	report.Check, report.Elapsed = Linearizable, time.Since(started)
 	return report, err
 }
 
