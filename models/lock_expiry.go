@@ -75,6 +75,17 @@ func settles(op, start *history.Operation) bool {
 	return op.Outcome == history.OK && op.Call > start.Return
 }
 
+// startsTTL reports that a time-to-live runs from op, if it had its effect.
+func startsTTL(op *history.Operation) bool {
+	mayHold := op.Outcome == history.OK || op.Outcome == history.Unknown
+	return (op.Kind == history.Acquire || op.Kind == history.Extend) && mayHold && op.TTL() > 0
+}
+
+// maySettle reports that op ended a time-to-live that ran, so that it may settle it.
+func maySettle(op *history.Operation) bool {
+	return (op.Kind == history.Release || op.Kind == history.Extend) && op.Outcome == history.OK
+}
+
 // grantStory is what a partition tells of one grant.
 type grantStory struct {
 	starts   []*history.Operation // its acquire, and extensions that did or may have succeeded
@@ -102,11 +113,10 @@ func (x *lockExpiry) derive(ops []history.Operation) []history.Operation {
 			grants[op.Grant()] = g
 			order = append(order, g)
 		}
-		mayHold := op.Outcome == history.OK || op.Outcome == history.Unknown
-		if (op.Kind == history.Acquire || op.Kind == history.Extend) && mayHold && op.TTL() > 0 {
+		if startsTTL(op) {
 			g.starts = append(g.starts, op)
 		}
-		if (op.Kind == history.Release || op.Kind == history.Extend) && op.Outcome == history.OK {
+		if maySettle(op) {
 			g.settlers = append(g.settlers, op)
 		}
 		if at, ok := x.stops(op); ok {

@@ -68,9 +68,8 @@ func newLockDerivation(x lockExpiry) *lockDerivation {
 
 func (d *lockDerivation) add(op *history.Operation, to func(*history.Operation)) {
 	d.advance(op.Call, to)
-	mayHold := op.Outcome == history.OK || op.Outcome == history.Unknown
 	g := d.grants[op.Grant()]
-	if (op.Kind == history.Acquire || op.Kind == history.Extend) && mayHold && op.TTL() > 0 {
+	if startsTTL(op) {
 		if g == nil {
 			g = d.flying(op.Grant())
 		}
@@ -78,7 +77,7 @@ func (d *lockDerivation) add(op *history.Operation, to func(*history.Operation))
 		g.starts = append(g.starts, *op)
 		g.due++
 	}
-	if g != nil && (op.Kind == history.Release || op.Kind == history.Extend) && op.Outcome == history.OK {
+	if g != nil && maySettle(op) {
 		g.settlers = append(g.settlers, *op)
 	}
 	if isLockOperation(op) {

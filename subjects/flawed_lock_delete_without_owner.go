@@ -1,8 +1,6 @@
 package subjects
 
 import (
-	"context"
-
 	flawed "fencepost.dev/flawed/lock"
 	"fencepost.dev/models"
 	"fencepost.dev/primitives/lock"
@@ -16,12 +14,6 @@ func init() {
 		Contract:  models.Contract{AfterExpiry: models.Gone, Renews: models.RenewsClient, Refusals: models.Exact},
 		Stores:    []string{"valkey"},
 		Flawed:    true,
-		New: func(ctx context.Context, env Env) (any, error) {
-			store, err := openValkey(ctx, env)
-			if err != nil {
-				return nil, err
-			}
-			return newValkeyLock(store, flawed.NewDeleteWithoutOwner(store, lock.Now(env.Now))), nil
-		},
+		New:       onValkey(func(store valkey, env Env) locker { return flawed.NewDeleteWithoutOwner(store, lock.Now(env.Now)) }),
 	})
 }

@@ -1,8 +1,6 @@
 package subjects
 
 import (
-	"context"
-
 	flawed "fencepost.dev/flawed/lock"
 	"fencepost.dev/models"
 )
@@ -16,12 +14,6 @@ func init() {
 		Stores:    []string{"valkey"},
 		Flawed:    true,
 		Points:    []string{flawed.BetweenCommands},
-		New: func(ctx context.Context, env Env) (any, error) {
-			store, err := openValkey(ctx, env)
-			if err != nil {
-				return nil, err
-			}
-			return newValkeyLock(store, flawed.NewSetNXThenExpire(store, env.Point, env.Now)), nil
-		},
+		New:       onValkey(func(store valkey, env Env) locker { return flawed.NewSetNXThenExpire(store, env.Point, env.Now) }),
 	})
 }

@@ -31,6 +31,17 @@ func newValkeyLock(store valkey, l locker, closers ...io.Closer) *valkeyLock {
 	return &valkeyLock{locker: l, store: store, acquired: ClassifyRedis, closers: append(closers, store)}
 }
 
+// onValkey is a Subject's New for a lock that needs no more than one client.
+func onValkey(lockIn func(store valkey, env Env) locker) func(context.Context, Env) (any, error) {
+	return func(ctx context.Context, env Env) (any, error) {
+		store, err := openValkey(ctx, env)
+		if err != nil {
+			return nil, err
+		}
+		return newValkeyLock(store, lockIn(store, env)), nil
+	}
+}
+
 func (l *valkeyLock) Acquire(ctx context.Context, _ int, key string, ttl time.Duration) (Grant, Answer) {
 	lease, err := l.locker.Acquire(ctx, l.store.key(key), ttl)
 	return Grant{Token: lease.Token, Handle: lease}, lockAnswer(err, l.acquired)

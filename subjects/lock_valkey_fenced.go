@@ -1,8 +1,6 @@
 package subjects
 
 import (
-	"context"
-
 	"fencepost.dev/models"
 	"fencepost.dev/primitives/lock"
 )
@@ -16,12 +14,6 @@ func init() {
 			AfterExpiry: models.Gone, Renews: models.RenewsClient, Refusals: models.Exact, Tokens: true,
 		},
 		Stores: []string{"valkey"},
-		New: func(ctx context.Context, env Env) (any, error) {
-			store, err := openValkey(ctx, env)
-			if err != nil {
-				return nil, err
-			}
-			return newValkeyLock(store, lock.NewFenced(store, lock.Now(env.Now))), nil
-		},
+		New:    onValkey(func(store valkey, env Env) locker { return lock.NewFenced(store, lock.Now(env.Now)) }),
 	})
 }
