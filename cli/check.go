@@ -53,7 +53,7 @@ func reportCommand() *cobra.Command {
 		Use:   "report DIR",
 		Short: "Render a run's reports again",
 		Long: `Writes report.html, report.md and junit.xml anew from verdict.json and the recorded history. The verdict stays as it is: bench check decides again.
-A verdict.json of another run, or a record that bench check would refuse, is refused: exit status 3.`,
+A verdict.json that is of another run or was edited, or a record that bench check would refuse, is refused: exit status 3.`,
 		Example: "  bench report results/lock-pause-20260131-120000",
 		Args:    oneArgument("a results directory"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -1,10 +1,8 @@
 package harness
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"fencepost.dev/history"
 )
@@ -29,6 +26,9 @@ type fileSum struct {
 
 // wholeCopy is what to do about a results directory that isn't as its run left it.
 const wholeCopy = "copy the results directory whole, or run again"
+
+// errChanged: a file is not as the run left it.
+var errChanged = errors.New("not this run's, or was changed since")
 
 // refuse says what is wrong with a file of a results directory.
 func refuse(path string, kind error, format string, args ...any) error {
@@ -117,76 +117,4 @@ func (r *runRecord) unchanged(dir string) error {
 		}
 	}
 	return nil
-}
-
-// finishKilled brings what a killed runner left into its final form, and has its record vouch for it.
-func finishKilled(dir string) error {
-	if err := history.Finish(dir); err != nil {
-		return err
-	}
-	r, err := readRunRecord(dir)
-	if err != nil || r.collected() {
-		return nil // it was killed before load or after collecting, or there is nobody left to vouch: check says so
-	}
-	r.Finished = true
-	return r.write(dir)
-}
-
-// errChanged: a file is not as the run left it.
-var errChanged = errors.New("not this run's, or was changed since")
-
-// unsealed stands where the seal of run.json goes while the sum is taken.
-var unsealed = strings.Repeat("0", 2*sha256.Size)
-
-// sealed is the text of the record with the sum of itself in it.
-func (r *runRecord) sealed() ([]byte, error) {
-	r.Seal = unsealed
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	text = append(text, '\n')
-	r.Seal = sealOf(text)
-	return withSeal(text, unsealed, r.Seal), nil
-}
-
-func sealOf(text []byte) string {
-	s := sha256.Sum256(text)
-	return hex.EncodeToString(s[:])
-}
-
-// withSeal puts another seal where the one that the record ends with is.
-func withSeal(text []byte, old, seal string) []byte {
-	i := bytes.LastIndex(text, []byte(old))
-	if i < 0 {
-		return nil
-	}
-	return slices.Concat(text[:i], []byte(seal), text[i+len(old):])
-}
-
-// readRunRecord reads run.json and sees that it is as it was written, to the byte.
-func readRunRecord(dir string) (*runRecord, error) {
-	path := filepath.Join(dir, runFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(path, history.ErrMissing, "it says what the run's verdict is to be held against")
-	} else if err != nil {
-		return nil, unproven{err}
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	var r runRecord
-	if err := d.Decode(&r); err != nil {
-		return nil, refuse(path, history.ErrCorrupt, "%v", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, refuse(path, history.ErrCorrupt, "something follows its end")
-	}
-	if len(r.Seal) != len(unsealed) {
-		return nil, refuse(path, errChanged, "it has no seal: it was edited, or an older version wrote it")
-	}
-	if sealOf(withSeal(text, r.Seal, unsealed)) != r.Seal {
-		return nil, refuse(path, errChanged, "what it says is not what it was sealed with")
-	}
-	return &r, nil
 }

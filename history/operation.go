@@ -8,7 +8,7 @@ import (
 )
 
 // Operation is one call of one client: 64 bytes, for every primitive. What A to D mean depends on Kind; the accessors in
-// <primitive>.go give them names, and nothing else reads or writes them.
+// <primitive>.go give them names. What stores and loads operations copies them; nothing else touches them.
 //
 // Times are nanoseconds since the run's epoch on the coordinator's monotonic clock. The interval is closed: the operation
 // took effect, if it did, at some instant t with Call ≤ t ≤ Return. For an Unknown outcome Return is when the client gave

@@ -22,8 +22,8 @@ func Find(name string) (Check, bool) {
 	return Check{}, false
 }
 
-// Judge runs the checks, one after another. A panic inside one, and a check that passes without having judged a single
-// operation, come out as Inconclusive.
+// Judge runs the checks, one after another, and gives their reports in that order. A check that panics, that passes without
+// having judged a single operation, or whose turn comes after ctx has ended, comes out as Inconclusive.
 func Judge(ctx context.Context, checks []Check, in *Input) []Report {
 	reports := make([]Report, len(checks))
 	for i, check := range checks {

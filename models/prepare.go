@@ -26,7 +26,6 @@ type PrepareOptions struct {
 	Limit       Limit
 	Drift       float64
 	Granularity time.Duration
-	Parameters  map[string]any
 }
 
 // Prepare makes the recorded run into what checks look at, and leaves h as it is: every client's interval is widened by its
@@ -48,7 +47,6 @@ func Prepare(h *history.History, o PrepareOptions) (*Input, error) {
 		Limit:       o.Limit,
 		Drift:       cmp.Or(o.Drift, DefaultDrift),
 		Granularity: cmp.Or(o.Granularity, DefaultGranularity),
-		Parameters:  o.Parameters,
 	}
 	in.Gap, in.ResourceGap = gaps(h.Sources)
 	in.End = cmp.Or(o.End, lastInstant(h))

@@ -20,7 +20,7 @@ var (
 	}, history.Extend, history.Expire)
 
 	_ = describeFields([]field{
-		{"validity_ns", func(o *history.Operation) int64 { return o.D }},
+		{"validity_ns", validityOf},
 	}, history.Acquire)
 
 	_ = describeFields([]field{
@@ -30,3 +30,11 @@ var (
 )
 
 func grantOf(o *history.Operation) int64 { return int64(o.Grant()) }
+
+// validityOf is for how long a client was told that it holds, or 0 where that is the time-to-live.
+func validityOf(o *history.Operation) int64 {
+	if o.Validity() == o.TTL() {
+		return 0
+	}
+	return int64(o.Validity())
+}

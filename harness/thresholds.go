@@ -2,76 +2,14 @@ package harness
 
 import (
 	"fmt"
-	"runtime"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"fencepost.dev/history"
 	"fencepost.dev/load"
 	"fencepost.dev/models"
 	"fencepost.dev/reports"
 	"fencepost.dev/scenarios"
-	"fencepost.dev/subjects"
 )
-
-// newRecord describes the run before load starts.
-func (c *coordinator) newRecord() *runRecord {
-	r := &runRecord{
-		Contract: c.subject.Contract,
-		Fenced:   c.fenced(),
-	}
-	environment := reports.Environment{
-		Version: Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Kernel: kernel(), Go: runtime.Version(),
-		Provider: map[string]string{}, Topology: map[string]string{}, Servers: map[string]string{},
-	}
-	for name, store := range c.scenario.Topology {
-		environment.Provider[name], environment.Topology[name] = store.Provider, store.Kind
-		environment.Servers[name] = c.stores[name].Version()
-	}
-	r.Result = reports.Result{
-		Schema: reports.Schema, Run: c.id, Scenario: c.scenario.Name, Summary: c.scenario.Summary, Subject: c.scenario.Subject,
-		Seed: c.seed, Started: c.started.UTC(), Environment: environment, Command: fmt.Sprintf("%s --seed %d", c.Command, c.seed),
-		Explains: c.scenario.Explains, Pair: c.scenario.Pair,
-	}
-	return r
-}
-
-// kernel is what the operating system calls itself.
-func kernel() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
-}
-
-// conclude puts what was decided into the result.
-func (e *evidence) conclude(r *reports.Result, in *models.Input, found []models.Report, got map[string]int64, d models.Decision) {
-	expect := e.scenario.Expect
-	r.Expected = "violation"
-	if expect.Pass || len(expect.Not) > 0 {
-		r.Expected = "pass"
-	}
-	r.ExpectedChecks = reports.ExpectedChecks{Must: expect.Violation, May: expect.May}
-	r.Verdict, r.AsExpected, r.Reasons = d.Verdict, d.AsExpected(), d.Reasons
-	r.Unproven = d.Standing == models.ProvesNothing
-	r.CutShort = r.CutShort || !e.record.Complete
-	r.Checks = reports.Checks(found, in.Names)
-	r.Coverage = map[string]reports.Coverage{}
-	for name, need := range e.scenario.Coverage {
-		r.Coverage[name] = reports.Coverage{Need: need, Got: got[name]}
-	}
-	for _, ev := range e.history.Events {
-		switch ev.Kind {
-		case history.EventStall:
-			r.Stalls = append(r.Stalls, ev)
-		default:
-			r.Faults = append(r.Faults, ev)
-		}
-	}
-	e.holdThresholds(r)
-}
 
 // holdThresholds holds the run against its scenario's thresholds.
 func (e *evidence) holdThresholds(r *reports.Result) {
@@ -161,46 +99,6 @@ func (e *evidence) outside(what string) []load.Window {
 		}
 	}
 	return windows
-}
-
-// primitive is what the run's subject is.
-func (e *evidence) primitive() string {
-	if s, known := subjects.Find(e.scenario.Subject); known {
-		return s.Primitive
-	}
-	return ""
-}
-
-// seriesSteps bounds how many points a series has.
-const seriesSteps = 120
-
-// seriesOf gives the reports latency and throughput over time.
-func seriesOf(l *load.Log, length time.Duration) []reports.Series {
-	if l == nil {
-		return nil
-	}
-	step := load.Bin * max(1, (length/seriesSteps+load.Bin-1)/load.Bin)
-	points := l.Series(step)
-	kinds := map[string]bool{}
-	for _, p := range points {
-		for kind := range p.Kinds {
-			kinds[kind] = true
-		}
-	}
-	var series []reports.Series
-	for _, kind := range sortedNames(kinds) {
-		s := reports.Series{Kind: kind}
-		for _, p := range points {
-			point := reports.Point{At: p.From, Length: step}
-			if sum := p.Kinds[kind]; sum != nil {
-				point.Count, point.Errors = sum.Operations(), sum.Errors()
-				point.P50, point.P99 = float64(sum.Quantile(.5))/1e3, float64(sum.Quantile(.99))/1e3
-			}
-			s.Points = append(s.Points, point)
-		}
-		series = append(series, s)
-	}
-	return series
 }
 
 // amount is a metric's value for people.
