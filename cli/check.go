@@ -49,6 +49,7 @@ another run's is inconclusive, and the file is named: exit status 3. Copy result
 }
 
 func reportCommand() *cobra.Command {
+	var quiet bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run's reports again",
@@ -61,11 +62,15 @@ A verdict.json that is of another run or was edited, or a record that bench chec
 			if err != nil {
 				return err
 			}
+			if quiet {
+				return nil
+			}
 			for _, page := range pages {
 				fmt.Fprintln(c.OutOrStdout(), page)
 			}
 			return nil
 		},
 	}
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
 	return c
 }

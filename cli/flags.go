@@ -71,7 +71,7 @@ type externalFlags struct {
 }
 
 func (e *externalFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&e.valkey, "valkey", "", "`HOST:PORT[,…]` of a Valkey that is already there, with --provider external")
+	f.StringVar(&e.valkey, "valkey", "", "`HOST:PORT[,...]` of a Valkey that is already there, with --provider external")
 	f.StringVar(&e.username, "username", "", "ACL `user` at the external server; the password is taken from $"+endpoint.PasswordVariable+" or --password-file")
 	f.StringVar(&e.passwordFile, "password-file", "", "`file` that holds the external server's password")
 	f.BoolVar(&e.tls, "tls", false, "speak TLS to the external server")

@@ -40,7 +40,7 @@ func listCommand() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().StringSliceVar(&tags, "tags", nil, "only scenarios with one of these tags (`TAG,…`)")
+	c.Flags().StringSliceVar(&tags, "tags", nil, "only scenarios with one of these tags (`TAG,...`)")
 	c.Flags().BoolVar(&subjectsToo, "subjects", false, "list the subjects instead")
 	return c
 }

@@ -57,7 +57,8 @@ machine or topology can't do is skipped, with the reason.`,
 		},
 	}
 	v.session.add(c.Flags())
-	c.Flags().StringSliceVar(&v.tags, "tags", nil, "only scenarios with one of these tags (`TAG,…`)")
+	c.Flags().Lookup("json").Usage = "print suite.json instead of the telling for people"
+	c.Flags().StringSliceVar(&v.tags, "tags", nil, "only scenarios with one of these tags (`TAG,...`)")
 	c.Flags().IntVar(&v.repeat, "repeat", 1, "run each this number (`N`) of times")
 	c.Flags().BoolVar(&v.controls, "controls", false, "run each violation scenario's control too, which must show none of its findings")
 	c.Flags().BoolVar(&v.noSkip, "no-skip", false, "a skipped scenario is contrary")

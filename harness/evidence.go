@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"fencepost.dev/history"
 	"fencepost.dev/load"
@@ -33,7 +34,7 @@ func readEvidence(dir string) (*evidence, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, none := os.Stat(filepath.Join(dir, runFile)); errors.Is(none, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is no results directory: it has no %s", dir, scenarioFile)
+			return nil, fmt.Errorf("%s is no results directory: it has no %s%s", dir, scenarioFile, resultsIn(dir))
 		}
 		return nil, refuse(path, history.ErrMissing, "it says what the run is judged by")
 	} else if err != nil {
@@ -59,6 +60,23 @@ func readEvidence(dir string) (*evidence, error) {
 	}
 	e.series = seriesOf(e.log, e.scenario.Load.Length())
 	return e, nil
+}
+
+// resultsIn names the results directories in one that isn't one itself: demo and verify make a directory a run.
+func resultsIn(dir string) string {
+	found, err := filepath.Glob(filepath.Join(dir, "*", scenarioFile))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	const most = 3
+	var names []string
+	for _, path := range found[:min(len(found), most)] {
+		names = append(names, filepath.Dir(path))
+	}
+	if len(found) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(found)-most))
+	}
+	return "; these in it are: " + strings.Join(names, ", ")
 }
 
 // whole is an error if a record that the run left is not there any more: an operation that is missing makes others look

@@ -169,6 +169,7 @@ func lockPause(fenced bool) Material {
 			At: at * ms, End: (at + 700) * ms, Confirmed: true, Point: "holding", Client: []string{"w1/c2", "w3/c2", "w2/c3"}[i],
 		})
 	}
+	faults = append(faults, history.Event{ID: len(faults) + 1, Kind: history.EventLoadStarted, At: 40 * ms, Process: -1, Node: -1})
 	m := Material{Input: r.input()}
 	m.Result = Result{
 		Run: "01JDXYZ", Scenario: "lock-pause", Subject: "lock/valkey", Seed: 7,

@@ -306,7 +306,7 @@ func checkViews(r *Result, told []*taleView) []checkView {
 	var views []checkView
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		v := checkView{Sign: verdictSign(c.Verdict), Class: verdictClass(c.Verdict), Name: cleanName(c.Name), About: cleanText(c.About),
+		v := checkView{Sign: verdictSign(drawnAs(r, c)), Class: verdictClass(drawnAs(r, c)), Name: cleanName(c.Name), About: cleanText(c.About),
 			Verdict: checkVerdict(c), Detail: capital(checkDetail(r, c))}
 		left := c.More
 		for j := range c.Findings {

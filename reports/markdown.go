@@ -104,7 +104,7 @@ func (w *mdWriter) checks(r *Result) {
 	var rows [][]string
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		rows = append(rows, []string{verdictSign(c.Verdict), mdText(c.Name), mdText(checkVerdict(c)), mdText(checkDetail(r, c))})
+		rows = append(rows, []string{verdictSign(drawnAs(r, c)), mdText(c.Name), mdText(checkVerdict(c)), mdText(checkDetail(r, c))})
 	}
 	w.table([]string{"", "check", "verdict", ""}, []string{"---", "---", "---", "---"}, rows)
 	for i := range r.Checks {

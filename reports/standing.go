@@ -143,6 +143,15 @@ func remark(r *Result, c *Check) (text string, amiss bool) {
 	return "", false
 }
 
+// drawnAs is the verdict whose sign and colour a check gets: a pass that keeps the run from showing what it is there to show
+// gets no tick.
+func drawnAs(r *Result, c *Check) models.Verdict {
+	if _, amiss := remark(r, c); amiss && c.Verdict == models.Pass {
+		return models.Inconclusive
+	}
+	return c.Verdict
+}
+
 // sentence says that the load was ended, and why.
 func (s *Stopped) sentence() string {
 	return fmt.Sprintf("The load was stopped at %s, when a violation on %s was certain: the answer that made it one came at %s.",

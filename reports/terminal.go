@@ -135,9 +135,9 @@ func (p *printer) checks(r *Result, told []*tale) {
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		rows = append(rows, []cell{
-			{verdictSign(c.Verdict), verdictStyle(c.Verdict)},
+			{verdictSign(drawnAs(r, c)), verdictStyle(drawnAs(r, c))},
 			{cleanName(c.Name), plain},
-			{checkVerdict(c), verdictStyle(c.Verdict)},
+			{checkVerdict(c), verdictStyle(drawnAs(r, c))},
 			{checkDetail(r, c), dim},
 		})
 	}
@@ -278,10 +278,15 @@ func loadSentence(r *Result) string {
 	l := &r.Load
 	text := fmt.Sprintf("%s, %s", count(l.Operations, "operation"), count(l.Errors, "error"))
 	if l.Offered > 0 {
-		text += fmt.Sprintf("; %s/s offered", significant(l.Offered))
+		text += fmt.Sprintf("; %s turns/s offered", significant(l.Offered))
 	}
 	if l.Achieved > 0 {
-		text += fmt.Sprintf("; %s/s achieved", significant(l.Achieved))
+		text += fmt.Sprintf("; %s turns/s achieved", significant(l.Achieved))
+	}
+	for i := range r.Faults {
+		if e := &r.Faults[i]; e.Kind == history.EventLoadStarted {
+			text += "; load began at " + clock(e.At, 3)
+		}
 	}
 	return text
 }
@@ -312,6 +317,8 @@ func stallSentence(r *Result) string {
 	}
 	var text string
 	switch {
+	case n == 0 && faults > 0:
+		return fmt.Sprintf("no stall, besides the %s that the faults made", grouped(faults))
 	case n == 0:
 		text = "no stall"
 	case n == 1:

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -216,6 +217,9 @@ func (b *bound) UnmarshalText(text []byte) error {
 		}
 		if err != nil || !(value >= 0 && value <= 1) {
 			return boundError{written, "a share such as 1% or 0.01"}
+		}
+		if value == 1 && !isPercent {
+			return fmt.Errorf("%s is a share of one, everything; write 1%% or 100%%, whichever is meant", written)
 		}
 	default:
 		value, err = strconv.ParseFloat(written, 64)

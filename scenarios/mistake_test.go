@@ -106,6 +106,7 @@ func TestMistakes(t *testing.T) {
 		{name: "unknown counter", edit: [2]string{"granted: 100", "grants: 100"}},
 		{name: "negative counter", edit: [2]string{"granted: 100", "granted: -1"}},
 		{name: "unknown metric", edit: [2]string{"errors: 1%", "mistakes: 1%"}},
+		{name: "share of one or of all", edit: [2]string{"errors: 1%", "errors: 1"}},
 		{name: "share that is none", edit: [2]string{"errors: 1%", "errors: 101%"}},
 		{name: "latency without unit", edit: [2]string{"below: 50ms", "below: 50"}},
 		{name: "rate without a side", edit: [2]string{"{above: 100}", "100"}},
